@@ -255,12 +255,12 @@ class MeanAggregator:
     def _insert_list_metrics(self, found: list[Metric]) -> list[Metric]:
         """Insert the list metrics: each replaces the mean of the same name, or is appended."""
         given = {(one.task, one.method, one.metric, one.group): one for one in self._given}
-        made = [
+        computed = [
             _copy_reason(given.pop((one.task, one.method, one.metric, one.group), one), one) for one in found
         ]
         # The deciding metrics come first.
         headlines: dict[tuple[str, str], str] = {}
-        for one in (*made, *given.values()):
+        for one in (*computed, *given.values()):
             headlines.setdefault((one.task, one.method), one.metric)
         for (task, track), groups in self._cells.items():
             headlines[task, track] = _headline(
@@ -268,7 +268,7 @@ class MeanAggregator:
             )
         return [
             self._complete_metric(one, is_headline=headlines[one.task, one.method] == one.metric)
-            for one in (*made, *given.values())
+            for one in (*computed, *given.values())
         ]
 
     def _complete_metric(self, one: Metric, *, is_headline: bool) -> Metric:

@@ -68,7 +68,7 @@ class _GroupBuilder:
         self._notes: list[str] = []
 
     def joined(self, groups: Sequence[SummaryGroup]) -> GroupResults:
-        made: list[Metric] = []
+        metrics: list[Metric] = []
         for group in groups:
             found = [self._find(subset) for subset in group.subsets]
             if not any(found):
@@ -97,10 +97,10 @@ class _GroupBuilder:
                 self._notes.append(f"group {group.name!r} has no {group.label}: {error}")
                 continue
             joined += self._build_by_metric(group, tasks)
-            made += joined
+            metrics += joined
             self._known.setdefault(group.name, []).extend(joined)
             self._members[group.name] = tasks
-        return GroupResults(tuple(made), self._members, tuple(dict.fromkeys(self._notes)))
+        return GroupResults(tuple(metrics), self._members, tuple(dict.fromkeys(self._notes)))
 
     def _build_by_metric(self, group: SummaryGroup, tasks: Sequence[str]) -> Iterator[Metric]:
         """Yield the group again for each metric that all of its members have."""
@@ -183,8 +183,8 @@ def _members(group: SummaryGroup, metrics: Sequence[Metric]) -> Iterator[_Member
     for subset, metric in zip(group.subsets, metrics, strict=True):
         value = (metric.value or 0.0) * (_PERCENT if metric.is_share else 1.0)
         transform = group.transforms.get(subset.name)
-        made = value if transform is None else compile_arithmetic(transform)(value)
-        yield _Member(f"{subset.name}@{metric.metric}", subset, metric, made, transform is None)
+        transformed = value if transform is None else compile_arithmetic(transform)(value)
+        yield _Member(f"{subset.name}@{metric.metric}", subset, metric, transformed, transform is None)
 
 
 def _weight(group: SummaryGroup, member: _Member) -> float:
@@ -208,12 +208,12 @@ def _convert_to_share(estimate: Estimate, *, has_interval: bool) -> Estimate:
         None if one is None else one / _PERCENT
         for one in (estimate.value, estimate.low, estimate.high, estimate.stderr)
     )
-    made = Estimate(value, low, high, stderr, estimate.n)
+    result = Estimate(value, low, high, stderr, estimate.n)
     if value is None or stderr != 0 or not has_interval:
-        return clip_estimate(made)
+        return clip_estimate(result)
     # If all tasks are right or all are wrong, the spread is 0; the counts still give an interval.
-    low, high = wilson(value * made.n, made.n)
-    return made._replace(low=low, high=high)
+    low, high = wilson(value * result.n, result.n)
+    return result._replace(low=low, high=high)
 
 
 def _format_subset(subset: Subset) -> str:
@@ -247,20 +247,20 @@ def roll_up_subsets(metrics: Sequence[Metric], tasks: Sequence[TaskSpec]) -> lis
 
 def _means(metrics: Sequence[Metric], family: str, group: str | None, names: Sequence[str]) -> list[Metric]:
     """Return the mean of the subsets' headlines, and of every other metric that all of them list."""
-    made = []
+    means = []
     own = [one for one in metrics if one.task in names and one.group is None and one.is_listed]
     for method in dict.fromkeys(one.method for one in own):
         listed = [one for one in own if one.method == method]
         heads = [one for one in listed if one.is_headline]
         deciding = {one.metric for one in heads}
         name = deciding.pop() if len(deciding) == 1 else HEADLINE
-        made += _mean(family, group, name, heads, len(names), is_headline=True)
+        means += _mean(family, group, name, heads, len(names), is_headline=True)
         heading = {one.metric for one in heads}
         # The headline of some subsets is not averaged again: it would look like the dataset's score.
         for other in dict.fromkeys(one.metric for one in listed if one.metric not in heading):
             some = [one for one in listed if one.metric == other]
-            made += _mean(family, group, other, some, len(names), is_headline=False)
-    return made
+            means += _mean(family, group, other, some, len(names), is_headline=False)
+    return means
 
 
 def _mean(

@@ -230,8 +230,8 @@ def _check(prompt: JudgePrompt) -> None:
             )
     answers = ("answer",) if prompt.type == "single" else ("answer_a", "answer_b")
     for answer in answers:
-        shown = {answer, answer.replace("answer", "conversation"), f"{answer}_{prompt.n_turns}"}
-        if not shown & prompt.fields:
+        accepted = {answer, answer.replace("answer", "conversation"), f"{answer}_{prompt.n_turns}"}
+        if not accepted & prompt.fields:
             raise ValueError(f"prompt {prompt.name!r} does not include {answer!r}, which it asks to judge")
     if prompt.output_format != _FORMATS[prompt.type]:
         raise ValueError(

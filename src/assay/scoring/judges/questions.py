@@ -40,8 +40,8 @@ def grading_questions(conversation: Conversation, procedure: JudgingProcedure) -
     turns = range(1, n_turns + 1) if procedure.turns == "each" else [n_turns]
     questions = []
     for turn in turns:
-        shown = conversation.until(turn)
-        prompt = _render(procedure.prompts, "single", shown, build_grading_values(shown))
+        visible = conversation.until(turn)
+        prompt = _render(procedure.prompts, "single", visible, build_grading_values(visible))
         questions.append(Question(f"turn {turn}", prompt, GRADE_RULES, float))
     return questions
 
@@ -65,8 +65,8 @@ def comparing_questions(
     return questions
 
 
-def _render(book: PromptBook, type: JudgeType, shown: Conversation, values: dict[str, str]) -> Prompt:
-    prompt = book.find(type, len(shown.questions), has_reference=shown.has_reference)
+def _render(book: PromptBook, type: JudgeType, visible: Conversation, values: dict[str, str]) -> Prompt:
+    prompt = book.find(type, len(visible.questions), has_reference=visible.has_reference)
     try:
         return prompt.render(values)
     except KeyError as error:

@@ -104,9 +104,9 @@ class CorpusCounts:
         sums = [float(one) for one in moments.sums]
         slopes = [self._slope(sums, at) for at in range(len(sums))]
         spread = sum(
-            one * other * moments.covariance(at, beside)
+            one * other * moments.covariance(at, other_at)
             for at, one in enumerate(slopes)
-            for beside, other in enumerate(slopes)
+            for other_at, other in enumerate(slopes)
         )
         half = normal_quantile(LEVEL) * math.sqrt(max(0.0, self.n * spread))
         value = self._of(sums)
@@ -143,10 +143,10 @@ class _Moments:
         self._products = self._products + counts.T @ counts
         self._n += len(rows)
 
-    def covariance(self, at: int, beside: int) -> float:
+    def covariance(self, at: int, other_at: int) -> float:
         """Return the covariance of two counts over rows."""
-        expected = self.sums[at] * self.sums[beside] / self._n
-        return (float(self._products[at][beside]) - expected) / (self._n - 1)
+        expected = self.sums[at] * self.sums[other_at] / self._n
+        return (float(self._products[at][other_at]) - expected) / (self._n - 1)
 
 
 def _sums(rows: Sequence[Sequence[float]]) -> list[float]:

@@ -53,7 +53,7 @@ def run_program(job: Job, limits: Limits, place: Place, descriptors: tuple[int, 
         channel = socket.socket(fileno=_CHANNEL)
         try:
             _enter(limits, place)
-        except BaseException as error:  # noqa: BLE001 - told to the supervisor, who raises it
+        except BaseException as error:  # noqa: BLE001 - sent to the supervisor, which raises it
             channel.sendall(f"{type(error).__name__}: {error}".encode())
         else:
             channel.sendall(READY)

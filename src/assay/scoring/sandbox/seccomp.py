@@ -90,7 +90,7 @@ class FilterUnavailable(Exception):
     """The system cannot filter calls; the message explains why."""
 
 
-def install_filter(families: Sequence[int], refused: Sequence[str]) -> None:
+def install_filter(families: Sequence[int], denied: Sequence[str]) -> None:
     """Allow this thread only sockets of these families, and deny it the calls with these names.
 
     Raises FilterUnavailable if the system cannot do this. `clone` means new user namespaces.
@@ -98,7 +98,7 @@ def install_filter(families: Sequence[int], refused: Sequence[str]) -> None:
     machine = _MACHINES.get(platform.machine())
     if sys.platform != "linux" or machine is None:
         raise FilterUnavailable(f"filtering is not supported for {platform.system()} on {platform.machine()}")
-    steps = _filter(machine, families, refused)
+    steps = _filter(machine, families, denied)
     program = _Program(len(steps), (_Step * len(steps))(*steps))
     libc = ctypes.CDLL(None, use_errno=True)
     for arguments in (
@@ -124,7 +124,7 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("steps", ctypes.POINTER(_Step)))
 
 
-def _filter(machine: _Machine, families: Sequence[int], refused: Sequence[str]) -> list[_Step]:
+def _filter(machine: _Machine, families: Sequence[int], denied: Sequence[str]) -> list[_Step]:
     """Return the program that the kernel runs for each system call of the thread."""
     steps = [
         _Step(_LOAD, 0, 0, _ARCHITECTURE),
@@ -132,12 +132,12 @@ def _filter(machine: _Machine, families: Sequence[int], refused: Sequence[str]) 
         _Step(_LOAD, 0, 0, _NUMBER),
         *_return_if(_AT_LEAST, _X32, _DENY | errno.EACCES),
     ]
-    for name in refused:
+    for name in denied:
         if name == "clone" or name not in machine.calls:
             continue
         wrong = errno.ENOSYS if name in _MISSING else errno.EPERM
         steps += _return_if(_EQUAL, machine.calls[name], _DENY | wrong)
-    if "clone" in refused:
+    if "clone" in denied:
         steps += _looking_into(
             machine.calls["clone"],
             [*_return_if(_ANY_BIT, _CLONE_NEWUSER, _DENY | errno.EPERM), _Step(_RETURN, 0, 0, _ALLOW)],

@@ -114,10 +114,10 @@ def _interpreter_files() -> list[str]:
     ]
     # Packages may be elsewhere, such as in the user's own folder.
     files += [entry for entry in sys.path if os.path.basename(entry) in {"site-packages", "dist-packages"}]
-    shown: list[str] = []
+    visible: list[str] = []
     for path in files:
         if os.path.exists(path) and not f"{path}/".startswith(
-            (*_SYSTEM, *(f"{folder}/" for folder in shown))
+            (*_SYSTEM, *(f"{folder}/" for folder in visible))
         ):
-            shown.append(path)
-    return shown
+            visible.append(path)
+    return visible

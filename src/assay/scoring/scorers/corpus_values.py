@@ -48,22 +48,24 @@ def build_count_metrics(
     track: str, name: str, scores: Sequence[Score], parts: Mapping[str, float]
 ) -> list[Metric]:
     """Return a sum over all rows and over each group; `parts` maps sample ids to their parts."""
-    made = []
+    metrics = []
     for group, some in [(None, scores), *_groups(scores).items()]:
         counted = [parts[score.sample_id] for score in some if score.sample_id in parts]
         value = math.fsum(counted) if counted else None
-        made.append(
+        metrics.append(
             _assemble_metric(
                 scores[0].task, track, name, group, value, (None, None), _Outcomes.of(some), len(counted)
             )
         )
-    return made
+    return metrics
 
 
 def lost_metric(track: str, name: str, scores: Sequence[Score], why: str) -> Metric:
     """Return a metric without a value over all rows, with the reason."""
-    made = _assemble_metric(scores[0].task, track, name, None, None, (None, None), _Outcomes.of(scores), 0)
-    return msgspec.structs.replace(made, why=why)
+    metric_without_value = _assemble_metric(
+        scores[0].task, track, name, None, None, (None, None), _Outcomes.of(scores), 0
+    )
+    return msgspec.structs.replace(metric_without_value, why=why)
 
 
 class RunningCorpus:
@@ -113,10 +115,10 @@ class RunningCorpus:
             return self._build_metrics(track)
         except Exception as error:  # noqa: BLE001 (reported as the reason why there is no value)
             why = f"{self.name} raised {type(error).__name__}: {error} ({find_raise_origin(error)})"
-            made = _assemble_metric(
+            metric_without_value = _assemble_metric(
                 self._task, track, self.name, None, None, (None, None), self._whole.outcomes, 0
             )
-            return [msgspec.structs.replace(made, why=why)]
+            return [msgspec.structs.replace(metric_without_value, why=why)]
 
     def _build_metrics(self, track: str) -> list[Metric]:
         if not self._whole.counts.has_rows:

@@ -41,10 +41,10 @@ def _extract_whole(text: str, sample: Sample) -> Extraction:
     if region is None:
         return Extraction()
     start, end = region
-    said = text[start:end]
-    start += len(said) - len(said.lstrip())
-    said = said.strip()
-    return Extraction(said, "whole", (start, start + len(said))) if said else Extraction()
+    visible = text[start:end]
+    start += len(visible) - len(visible.lstrip())
+    visible = visible.strip()
+    return Extraction(visible, "whole", (start, start + len(visible))) if visible else Extraction()
 
 
 OWN_EXTRACTORS: Mapping[str, tuple[Extractor, str]] = {

@@ -140,11 +140,11 @@ def _match_option(found: Extraction, sample: Sample) -> Extraction:
     """Return the extraction with the label of the option it names; without an answer if it names none."""
     if found.answer is None or found.answer in sample.labels:
         return found
-    said = normalize(found.answer)
-    spelled = [label for label in sample.labels if normalize(label) == said] or [
+    normalized = normalize(found.answer)
+    spelled = [label for label in sample.labels if normalize(label) == normalized] or [
         label
         for label, choice in zip(sample.labels, sample.choices, strict=True)
-        if normalize(choice) == said
+        if normalize(choice) == normalized
     ]
     return msgspec.structs.replace(found, answer=spelled[0] if len(spelled) == 1 else None)
 

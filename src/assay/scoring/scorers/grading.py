@@ -147,8 +147,8 @@ class AnswerGrader:
         if reader == "exact":
             return found, is_exact
         if reader == "yes_no":
-            said = extract_polarity(text)
-            return said, said.answer is not None and said.answer == read_target_polarity(targets)
+            polarity = extract_polarity(text)
+            return polarity, polarity.answer is not None and polarity.answer == read_target_polarity(targets)
         if reader == "formula":
             formula = extract_formula(text)
             if formula.answer is not None and self.formulas.is_any(formula.answer, targets):

@@ -95,31 +95,31 @@ def evaluate_metrics(
     lost: dict[str, str] = {}
     deciding: str | None = None
     for metric in metrics if predictions else ():
-        kept = [at for at in range(len(predictions)) if at not in troubles]
+        rows = [at for at in range(len(predictions)) if at not in troubles]
         try:
-            found, fresh = _call_over_rows(metric, predictions, references, kept)
+            found, fresh = _call_over_rows(metric, predictions, references, rows)
         except AssayError as error:
             # Its names are unknown: one of them may be wanted.
             put_off.append(error)
             lost[_metric_name(metric)] = str(error)
             deciding = deciding or _metric_name(metric)
             continue
-        told = [name for name in found if not wanted or name in wanted]
-        if not told:
+        names = [name for name in found if not wanted or name in wanted]
+        if not names:
             continue
-        lost |= {name: f"{_get_label(metric)} returned nan" for name in told if math.isnan(found[name])}
+        lost |= {name: f"{_get_label(metric)} returned nan" for name in names if math.isnan(found[name])}
         troubles |= fresh
-        kept = [at for at in kept if at not in fresh]
-        troubles |= _find_unjudged_rows(metric, kept)
+        rows = [at for at in rows if at not in fresh]
+        troubles |= _find_unjudged_rows(metric, rows)
         # Copied before the metric is called again with single rows.
-        replies |= _collect_replies(metric, kept, replies)
-        said = getattr(metric, "last_details", ())
-        details |= dict(zip(kept, said, strict=True)) if len(said) == len(kept) else {}
+        replies |= _collect_replies(metric, rows, replies)
+        row_details = getattr(metric, "last_details", ())
+        details |= dict(zip(rows, row_details, strict=True)) if len(row_details) == len(rows) else {}
         parts = dict(getattr(metric, "last_ratios", {}))
         sums = dict(getattr(metric, "last_counts", {}))
-        intervals |= {name: known for name in told if (known := own_interval(metric, name)) is not None}
-        lists = _row_values(metric, predictions, references, kept, told)
-        for name in told:
+        intervals |= {name: known for name in names if (known := own_interval(metric, name)) is not None}
+        lists = _row_values(metric, predictions, references, rows, names)
+        for name in names:
             unit = get_unit(metric, name)
             whole[name] = found[name] / unit.scale
             owners[name] = metric
@@ -127,15 +127,15 @@ def evaluate_metrics(
                 lower.add(name)
             if not unit.is_share:
                 off_scale.add(name)
-            if len(sums.get(name, ())) == len(kept):
-                counts[name] = _place_values(sums[name], kept, len(predictions))
+            if len(sums.get(name, ())) == len(rows):
+                counts[name] = _place_values(sums[name], rows, len(predictions))
             if name in lists:
-                per_row[name] = _place_values(lists[name], kept, len(predictions))
-                troubles = _find_missing_numbers(metric, name, kept, per_row[name]) | troubles
-            if len(parts.get(name, ())) == len(kept):
+                per_row[name] = _place_values(lists[name], rows, len(predictions))
+                troubles = _find_missing_numbers(metric, name, rows, per_row[name]) | troubles
+            if len(parts.get(name, ())) == len(rows):
                 shares = [Ratio(*one) for one in parts[name]]
-                ratios[name] = _place_values(shares, kept, len(predictions))
-        deciding = deciding or next((name for name in told if name in per_row), told[0])
+                ratios[name] = _place_values(shares, rows, len(predictions))
+        deciding = deciding or next((name for name in names if name in per_row), names[0])
     if put_off and not whole and not wanted:
         raise put_off[0]
     if lacking := [name for name in wanted if name not in whole and predictions]:
@@ -159,19 +159,19 @@ def evaluate_metrics(
 
 
 def _call_over_rows(
-    metric: Any, predictions: Sequence[Any], references: Sequence[Any], kept: Sequence[int]
+    metric: Any, predictions: Sequence[Any], references: Sequence[Any], rows: Sequence[int]
 ) -> tuple[dict[str, float], dict[int, str]]:
     """Return a metric's values over all rows it accepts, and why it rejects the others."""
     try:
-        return _call_metric(metric, predictions, references, kept), {}
+        return _call_metric(metric, predictions, references, rows), {}
     except Exception as error:
-        fresh = _raising_rows(metric, predictions, references, kept)
-        if not fresh or len(fresh) == len(kept):
+        fresh = _raising_rows(metric, predictions, references, rows)
+        if not fresh or len(fresh) == len(rows):
             # Not caused by a row: it would fail on any.
             raise error if isinstance(error, AssayError) else _metric_problem(metric, error) from error
         try:
             return _call_metric(
-                metric, predictions, references, [at for at in kept if at not in fresh]
+                metric, predictions, references, [at for at in rows if at not in fresh]
             ), fresh
         except Exception as again:
             raise _metric_problem(metric, again) from again
@@ -187,37 +187,37 @@ def _order_names(found: dict[str, PlacedT], wanted: Sequence[str]) -> dict[str, 
     return {name: found[name] for name in wanted if name in found} if wanted else found
 
 
-def _place_values(values: Sequence[PlacedT | None], kept: Sequence[int], n: int) -> list[PlacedT | None]:
+def _place_values(values: Sequence[PlacedT | None], rows: Sequence[int], n: int) -> list[PlacedT | None]:
     """Return the values of some rows at their positions among all rows, None elsewhere."""
-    by_row = dict(zip(kept, values, strict=True))
+    by_row = dict(zip(rows, values, strict=True))
     return [by_row.get(at) for at in range(n)]
 
 
 def _find_missing_numbers(
-    metric: Any, name: str, kept: Sequence[int], values: Sequence[float | None]
+    metric: Any, name: str, rows: Sequence[int], values: Sequence[float | None]
 ) -> dict[int, str]:
     why = f"the metric {_get_label(metric)} returned no number for {name}"
-    return {at: why for at in kept if values[at] is None}
+    return {at: why for at in rows if values[at] is None}
 
 
-def _find_unjudged_rows(metric: Any, kept: Sequence[int]) -> dict[int, str]:
+def _find_unjudged_rows(metric: Any, rows: Sequence[int]) -> dict[int, str]:
     """Return the rows without a verdict from the judge; they are not scored as wrong answers."""
     verdicts = getattr(metric, "last_verdicts", ())
-    if len(verdicts) != len(kept):
+    if len(verdicts) != len(rows):
         return {}
     return {
         at: f"no verdict from the judge: {one.why}"
-        for at, one in zip(kept, verdicts, strict=True)
+        for at, one in zip(rows, verdicts, strict=True)
         if one.verdict is not Verdict.SCORED
     }
 
 
 def _collect_replies(
-    metric: Any, kept: Sequence[int], before: Mapping[int, tuple[JudgeReply, ...]]
+    metric: Any, rows: Sequence[int], before: Mapping[int, tuple[JudgeReply, ...]]
 ) -> dict[int, tuple[JudgeReply, ...]]:
     """Return the judge's replies about rows, appended to those for other metrics."""
-    said = zip(kept, last_replies(metric, len(kept)), strict=True)
-    return {at: (*before.get(at, ()), *replies) for at, replies in said}
+    row_replies = zip(rows, last_replies(metric, len(rows)), strict=True)
+    return {at: (*before.get(at, ()), *replies) for at, replies in row_replies}
 
 
 class _NoNumbers(Exception):
@@ -225,10 +225,10 @@ class _NoNumbers(Exception):
 
 
 def _call_metric(
-    metric: Any, predictions: Sequence[Any], references: Sequence[Any], kept: Sequence[int]
+    metric: Any, predictions: Sequence[Any], references: Sequence[Any], rows: Sequence[int]
 ) -> dict[str, float]:
     with calling_author("it"):
-        returned = metric([predictions[at] for at in kept], [references[at] for at in kept])
+        returned = metric([predictions[at] for at in rows], [references[at] for at in rows])
     if not isinstance(returned, Mapping):
         raise _NoNumbers(f"returned {type(returned).__name__}, expected a dict of names and numbers")
     try:
@@ -241,7 +241,7 @@ def _row_values(
     metric: Any,
     predictions: Sequence[Any],
     references: Sequence[Any],
-    kept: Sequence[int],
+    rows: Sequence[int],
     found: Sequence[str],
 ) -> dict[str, list[float | None]]:
     """Return the row values: those the metric stored, else those of one of Assay's own metrics.
@@ -250,24 +250,26 @@ def _row_values(
     no value for one row, like a correlation.
     """
     lists = dict(getattr(metric, "last_score_lists", None) or {})
-    made: dict[str, list[float | None]] = {}
+    by_name: dict[str, list[float | None]] = {}
     for name in found:
         given = lists.get(name)
-        if given is not None and len(given) == len(kept):
-            made[name] = [_number(one) for one in given]
+        if given is not None and len(given) == len(rows):
+            by_name[name] = [_number(one) for one in given]
     # A sum over the rows is not a row value.
-    missing = [name for name in found if name not in made and name not in getattr(metric, "last_counts", ())]
+    missing = [
+        name for name in found if name not in by_name and name not in getattr(metric, "last_counts", ())
+    ]
     if missing and getattr(metric, "scores_single_rows", False):
         try:
-            alone = [_call_metric(metric, predictions, references, [at]) for at in kept]
+            alone = [_call_metric(metric, predictions, references, [at]) for at in rows]
         except Exception:  # noqa: BLE001 (it took all rows together: it has nothing to say of one alone)
-            return made
+            return by_name
         for name in missing:
             values = [_number(one.get(name)) for one in alone]
             if None not in values:
                 scale = get_unit(metric, name).scale
-                made[name] = [one / scale for one in values if one is not None]
-    return made
+                by_name[name] = [one / scale for one in values if one is not None]
+    return by_name
 
 
 def is_costly(metric: Any) -> bool:
@@ -286,13 +288,13 @@ def _get_label(metric: Any) -> str:
 
 
 def _raising_rows(
-    metric: Any, predictions: Sequence[Any], references: Sequence[Any], kept: Sequence[int]
+    metric: Any, predictions: Sequence[Any], references: Sequence[Any], rows: Sequence[int]
 ) -> dict[int, str]:
     troubles = {}
-    for at in kept:
+    for at in rows:
         try:
             _call_metric(metric, predictions, references, [at])
-        except Exception as error:  # noqa: BLE001 (told as that row's trouble)
+        except Exception as error:  # noqa: BLE001 (reported as that row's failure)
             # It received one row, which its own message calls the first.
             place = _find_raising_line(metric, error)
             where = f" ({place})" if place is not None and place.line else ""

@@ -86,35 +86,35 @@ def reduce_values(values: Sequence[float], reducer: str) -> float:
         raise ValueError(f"unknown reducer {reducer!r}")
     if reducer == "mode":
         return Counter(values).most_common(1)[0][0]
-    made: dict[str, Callable[[Sequence[float]], float]] = {
+    reducers: dict[str, Callable[[Sequence[float]], float]] = {
         "mean": statistics.fmean,
         "median": statistics.median,
         "max": max,
     }
-    return float(made[reducer](values))
+    return float(reducers[reducer](values))
 
 
 def _matches(reply: str, target: str, location: str, ignore_case: bool, numeric: bool) -> bool:
-    said, wanted = reply.strip(), target.strip()
+    answer, wanted = reply.strip(), target.strip()
     if ignore_case:
-        said, wanted = said.casefold(), wanted.casefold()
+        answer, wanted = answer.casefold(), wanted.casefold()
     if numeric and (number := _number(wanted)) is not None:
-        return _matches_number(said, number, location)
-    said, wanted = said.strip(_AROUND), wanted.strip(_AROUND)
+        return _matches_number(answer, number, location)
+    answer, wanted = answer.strip(_AROUND), wanted.strip(_AROUND)
     checks: dict[str, Callable[[], bool]] = {
-        "begin": lambda: said.startswith(wanted),
-        "end": lambda: said.endswith(wanted),
-        "any": lambda: wanted in said,
-        "exact": lambda: said == wanted,
+        "begin": lambda: answer.startswith(wanted),
+        "end": lambda: answer.endswith(wanted),
+        "any": lambda: wanted in answer,
+        "exact": lambda: answer == wanted,
     }
     return checks[location]()
 
 
-def _matches_number(said: str, wanted: float, location: str) -> bool:
+def _matches_number(answer: str, wanted: float, location: str) -> bool:
     """Whether the first or last number in a reply, or any of them, equals the target."""
-    numbers = [number for word in said.split() if (number := _number(word)) is not None]
+    numbers = [number for word in answer.split() if (number := _number(word)) is not None]
     if location == "exact":
-        return _number(said) == wanted
+        return _number(answer) == wanted
     if location == "any":
         return wanted in numbers
     return bool(numbers) and numbers[0 if location == "begin" else -1] == wanted

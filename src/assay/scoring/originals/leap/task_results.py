@@ -94,12 +94,13 @@ class TaskResults:
 
     def finish(self) -> Evaluation:
         """Call the author's functions, and return every sample's score."""
-        judged = [kept.values for kept in self._kept if not isinstance(kept.values, Failure)]
+        judged = [document.values for document in self._kept if not isinstance(document.values, Failure)]
         aggregates = self._build_aggregates(judged)
         values = evaluate_metrics(aggregates, judged, judged, self._wanted)
         deciding = self._find_deciding(values)
         scores = [
-            self._score(kept, values, deciding, row) for kept, row in zip(self._kept, self._rows, strict=True)
+            self._score(document, values, deciding, row)
+            for document, row in zip(self._kept, self._rows, strict=True)
         ]
         return Evaluation(
             scores,
@@ -113,7 +114,7 @@ class TaskResults:
     def _rows(self) -> list[int | None]:
         """Map each sample to its position among those that have values."""
         places = count()
-        return [None if isinstance(kept.values, Failure) else next(places) for kept in self._kept]
+        return [None if isinstance(document.values, Failure) else next(places) for document in self._kept]
 
     def _build_aggregates(self, judged: Sequence[Mapping[str, Any]]) -> list[_Aggregate]:
         """Return the metrics: the deciding one first, the others in the author's order."""
@@ -144,12 +145,12 @@ class TaskResults:
         headline = self._headline
         return headline if headline in (*values.whole, *values.lost) else values.deciding or NO_METRIC
 
-    def _score(self, kept: _PendingDocument, values: ListValues, deciding: str, row: int | None) -> Score:
-        inner = kept.inner
-        target = format_gold_labels(kept.sample) or " | ".join(kept.sample.targets) or None
-        known: dict[str, Any] = {"metric": deciding, "target": target, "is_truncated": kept.is_truncated}
+    def _score(self, document: _PendingDocument, values: ListValues, deciding: str, row: int | None) -> Score:
+        inner = document.inner
+        target = format_gold_labels(document.sample) or " | ".join(document.sample.targets) or None
+        known: dict[str, Any] = {"metric": deciding, "target": target, "is_truncated": document.is_truncated}
         if inner is None:
-            known |= {"answer": kept.answer, "rule": TASK_RULE}
+            known |= {"answer": document.answer, "rule": TASK_RULE}
         else:
             known |= {
                 "answer": inner.answer,
@@ -160,10 +161,10 @@ class TaskResults:
             }
 
         def scored(verdict: Verdict, **more: Any) -> Score:
-            return build_score(self.track, kept.sample, kept.task, verdict, **known, **more)
+            return build_score(self.track, document.sample, document.task, verdict, **known, **more)
 
-        if isinstance(kept.values, Failure):
-            return scored(Verdict.FAILED, why=f"{kept.values.kind}: {kept.values.message}")
+        if isinstance(document.values, Failure):
+            return scored(Verdict.FAILED, why=f"{document.values.kind}: {document.values.message}")
         assert row is not None
         if row in values.troubles:
             return scored(Verdict.FAILED, why=values.troubles[row])
@@ -186,8 +187,8 @@ class TaskResults:
             for score, row in zip(scores, self._rows, strict=True)
             if row is not None and row not in values.troubles
         }
-        made = [lost_metric(self.track, name, scores, why) for name, why in values.lost.items()]
-        return made + [
+        metrics = [lost_metric(self.track, name, scores, why) for name, why in values.lost.items()]
+        return metrics + [
             metric
             for name in values.whole
             if name not in values.ratios and name not in values.lost and not values.is_mean(name)

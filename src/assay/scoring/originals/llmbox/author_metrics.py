@@ -113,10 +113,10 @@ class AuthorMetrics:
         """Call the metrics, and return every sample's score."""
         if not self._kept:
             return Evaluation(())
-        rows = {self._author.row(kept.sample.id): kept for kept in self._kept}
+        rows = {self._author.row(pending.sample.id): pending for pending in self._kept}
         predictions = self._predictions(rows)
         references = list(self._author.references())
-        usable = [number for number, kept in sorted(rows.items()) if not isinstance(kept.raw, Failure)]
+        usable = [number for number, pending in sorted(rows.items()) if not isinstance(pending.raw, Failure)]
         values = evaluate_metrics(
             self._author.metrics,
             [predictions[number] for number in usable],
@@ -134,8 +134,10 @@ class AuthorMetrics:
         )
         by_row = {number: at for at, number in enumerate(usable)}
         scores = [
-            self._score(kept, predictions, references, values, by_row.get(self._author.row(kept.sample.id)))
-            for kept in self._kept
+            self._score(
+                pending, predictions, references, values, by_row.get(self._author.row(pending.sample.id))
+            )
+            for pending in self._kept
         ]
         return Evaluation(
             scores,
@@ -154,8 +156,8 @@ class AuthorMetrics:
         ):
             return []
         name = self._author.rule.removeprefix(AUTHOR_RULE).strip(": ") or AUTHOR_RULE
-        said = f"{name} returned None for all {len(usable):,} answers: no row has an answer"
-        return [f"{said}; check that every branch of it returns a value"]
+        note = f"{name} returned None for all {len(usable):,} answers: no row has an answer"
+        return [f"{note}; check that every branch of it returns a value"]
 
     def _predictions(self, rows: Mapping[int, _PendingSample]) -> list[Any]:
         n = self._author.n_rows
@@ -170,55 +172,55 @@ class AuthorMetrics:
 
     def _score(
         self,
-        kept: _PendingSample,
+        pending: _PendingSample,
         predictions: Sequence[Any],
         references: Sequence[Any],
         values: ListValues,
         at: int | None,
     ) -> Score:
-        number = self._author.row(kept.sample.id)
+        number = self._author.row(pending.sample.id)
         deciding = values.deciding or NO_METRIC
         names = [deciding, *(name for name in values.per_row if name != deciding)]
         target = _format_value(self._author.target(references[number]))
-        known: dict[str, Any] = {"metric": deciding, "target": target, "is_truncated": kept.is_truncated}
-        if kept.inner is not None:
+        known: dict[str, Any] = {"metric": deciding, "target": target, "is_truncated": pending.is_truncated}
+        if pending.inner is not None:
             known |= {
-                "options": kept.inner.options,
-                "margin": kept.inner.margin,
-                "mass": kept.inner.mass,
-                "rule": kept.inner.rule,
-                "span": kept.inner.span,
-                "answer": kept.inner.answer,
-                "target": kept.inner.target if kept.inner.target is not None else target,
+                "options": pending.inner.options,
+                "margin": pending.inner.margin,
+                "mass": pending.inner.mass,
+                "rule": pending.inner.rule,
+                "span": pending.inner.span,
+                "answer": pending.inner.answer,
+                "target": pending.inner.target if pending.inner.target is not None else target,
             }
-        if isinstance(kept.raw, Failure):
-            why = f"{kept.raw.kind}: {kept.raw.message}"
-            return build_score(self.track, kept.sample, kept.task, Verdict.FAILED, why=why, **known)
-        if kept.inner is None or self._author.chooses_itself:
-            known |= {"answer": _answer(predictions[number], kept.sample), "rule": self._author.rule}
+        if isinstance(pending.raw, Failure):
+            why = f"{pending.raw.kind}: {pending.raw.message}"
+            return build_score(self.track, pending.sample, pending.task, Verdict.FAILED, why=why, **known)
+        if pending.inner is None or self._author.chooses_itself:
+            known |= {"answer": _answer(predictions[number], pending.sample), "rule": self._author.rule}
         if at is not None:
             known["judged"] = values.replies.get(at, ())
             known["details"] = values.details.get(at, ())
         if at is not None and at in values.troubles:
             why = values.troubles[at]
-            return build_score(self.track, kept.sample, kept.task, Verdict.FAILED, why=why, **known)
+            return build_score(self.track, pending.sample, pending.task, Verdict.FAILED, why=why, **known)
         if at is None or deciding not in values.per_row:
             known["also"] = {} if at is None else _row_values(values, names[1:], at)
-            return build_score(self.track, kept.sample, kept.task, Verdict.UNGRADED, **known)
+            return build_score(self.track, pending.sample, pending.task, Verdict.UNGRADED, **known)
         if (
-            kept.inner is not None
-            and kept.inner.verdict is Verdict.UNANSWERED
+            pending.inner is not None
+            and pending.inner.verdict is Verdict.UNANSWERED
             and not self._author.chooses_itself
         ):
-            return build_score(self.track, kept.sample, kept.task, Verdict.UNANSWERED, **known)
+            return build_score(self.track, pending.sample, pending.task, Verdict.UNANSWERED, **known)
         value = values.per_row[deciding][at]
         if not value and self._author.is_unanswered(number):
-            return build_score(self.track, kept.sample, kept.task, Verdict.UNANSWERED, **known)
+            return build_score(self.track, pending.sample, pending.task, Verdict.UNANSWERED, **known)
         known["ratios"] = {
             name: ratio for name, rows in values.ratios.items() if (ratio := rows[at]) is not None
         }
         known["also"] = _row_values(values, names[1:], at)
-        return build_score(self.track, kept.sample, kept.task, Verdict.SCORED, value=value, **known)
+        return build_score(self.track, pending.sample, pending.task, Verdict.SCORED, value=value, **known)
 
     def _metrics(
         self,
@@ -229,13 +231,13 @@ class AuthorMetrics:
         usable: Sequence[int],
     ) -> list[Metric]:
         """Return the metrics whose value is not a mean over the rows."""
-        made = [lost_metric(self.track, name, scores, why) for name, why in values.lost.items()]
-        kept = {number for at, number in enumerate(usable) if at not in values.troubles}
+        metrics = [lost_metric(self.track, name, scores, why) for name, why in values.lost.items()]
+        scored_rows = {number for at, number in enumerate(usable) if at not in values.troubles}
         numbered = sorted((self._author.row(score.sample_id), score.sample_id) for score in scores)
         rows = {
             sample_id: (predictions[number], references[number])
             for number, sample_id in numbered
-            if number in kept
+            if number in scored_rows
         }
         for name in values.whole:
             if name in values.counts:
@@ -243,14 +245,14 @@ class AuthorMetrics:
                 counted = {
                     sample_id: part
                     for number, sample_id in numbered
-                    if number in kept and (part := parts[number]) is not None
+                    if number in scored_rows and (part := parts[number]) is not None
                 }
-                made += build_count_metrics(self.track, name, scores, counted)
+                metrics += build_count_metrics(self.track, name, scores, counted)
                 continue
             if name in values.ratios or name in values.lost or values.is_mean(name):
                 continue
-            made += corpus_metrics(self.track, name, scores, rows, values)
-        return made
+            metrics += corpus_metrics(self.track, name, scores, rows, values)
+        return metrics
 
 
 def _row_values(values: ListValues, names: Sequence[str], at: int) -> dict[str, float]:
@@ -262,10 +264,10 @@ def _row_values(values: ListValues, names: Sequence[str], at: int) -> dict[str, 
     }
 
 
-def _chosen_option(kept: _PendingSample) -> int:
+def _chosen_option(pending: _PendingSample) -> int:
     """Return the index of the option that the inner scorer found; -1 for none."""
-    answer = None if kept.inner is None else kept.inner.answer
-    return kept.sample.labels.index(answer) if answer in kept.sample.labels else -1
+    answer = None if pending.inner is None else pending.inner.answer
+    return pending.sample.labels.index(answer) if answer in pending.sample.labels else -1
 
 
 def _answer(prediction: Any, sample: Sample) -> str | None:

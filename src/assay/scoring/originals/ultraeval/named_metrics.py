@@ -33,11 +33,13 @@ def read_metrics(
     """
     if not metrics:
         raise ValueError(f"no metric is configured; expected at least one of {listing(known)}")
-    return [_read_metric(display, dict(said), known) for display, said in metrics.items()]
+    return [_read_metric(display, dict(config), known) for display, config in metrics.items()]
 
 
-def _read_metric(display: str, said: dict[str, Any], known: Mapping[str, Callable[..., Any]]) -> NamedMetric:
-    given = said.pop("type", None)
+def _read_metric(
+    display: str, config: dict[str, Any], known: Mapping[str, Callable[..., Any]]
+) -> NamedMetric:
+    given = config.pop("type", None)
     if given is None:
         raise ValueError(f"the metric {display!r} has no type; expected one of {listing(known)}")
     type_ = str(given).lower()
@@ -45,7 +47,7 @@ def _read_metric(display: str, said: dict[str, Any], known: Mapping[str, Callabl
         raise ValueError(
             f"unknown metric {given!r}{suggest_name(type_, known)}; expected one of {listing(known)}"
         )
-    aggregation = said.pop("aggregation", None)
+    aggregation = config.pop("aggregation", None)
     if aggregation is not None and aggregation not in AGGREGATIONS:
         raise ValueError(
             f"the metric {display!r}: unknown aggregation {aggregation!r}"
@@ -53,11 +55,11 @@ def _read_metric(display: str, said: dict[str, Any], known: Mapping[str, Callabl
         )
     parameters = inspect.signature(known[type_]).parameters.values()
     options = [one.name for one in parameters if one.kind is inspect.Parameter.KEYWORD_ONLY]
-    for name in said:
+    for name in config:
         if name not in options:
             expected = f"one of {listing(options)}" if options else "none"
             raise ValueError(
                 f"the metric {type_!r} has no option {name!r}{suggest_name(name, options)}; "
                 f"expected {expected}"
             )
-    return NamedMetric(display, type_, said, aggregation)
+    return NamedMetric(display, type_, config, aggregation)

@@ -87,7 +87,7 @@ class RowAnswerReader:
         region = find_spoken_part(text)
         if region is None:
             return None
-        said = text[region[0] : region[1]]
+        visible = text[region[0] : region[1]]
         if self._process is None:
-            return said if said.strip() else None
-        return self._process(said)
+            return visible if visible.strip() else None
+        return self._process(visible)

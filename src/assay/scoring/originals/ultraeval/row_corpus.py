@@ -224,8 +224,8 @@ class RowCorpus:
                 late[reading.sample.id] |= {"": found} if isinstance(found, Unscorable) else found
             if metric.last_passed:
                 passed |= {one.sample.id: ran for one, ran in zip(judged, metric.last_passed, strict=True)}
-            for reading, said in zip(judged, last_replies(metric, len(judged)), strict=True):
-                replies[reading.sample.id] += said
+            for reading, row_replies in zip(judged, last_replies(metric, len(judged)), strict=True):
+                replies[reading.sample.id] += row_replies
         scores = [
             one
             if isinstance(one, Score)

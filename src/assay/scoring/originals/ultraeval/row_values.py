@@ -81,9 +81,9 @@ def qa_match(row: Row) -> float:
     if not row.sample.gold:
         raise ValueError("qa_match: target_scores has no right option")
     question = row.sample.fields["question"]
-    shown = question if isinstance(question, str) else "\n".join(question)
-    if answer.startswith(shown.strip()):
-        answer = answer[len(shown.strip()) :].strip()
+    question_text = question if isinstance(question, str) else "\n".join(question)
+    if answer.startswith(question_text.strip()):
+        answer = answer[len(question_text.strip()) :].strip()
     right = row.sample.choices[min(row.sample.gold)].strip()
     return float(answer.startswith(right) and (bool(right) or row.is_faithful))
 

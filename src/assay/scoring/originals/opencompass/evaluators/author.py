@@ -210,14 +210,14 @@ class AuthorEvaluator(Evaluator):
     def _read_correct(self, details: Sequence[Any] | None) -> list[float] | None:
         if details is None:
             return None
-        said = [_is_correct(one) for one in details]
-        known = [one for one in said if one is not None]
-        if 0 < len(known) < len(said):
+        flags = [_is_correct(one) for one in details]
+        known = [one for one in flags if one is not None]
+        if 0 < len(known) < len(flags):
             self._notes.append(
-                f"{self.label} reports for only {len(known):,} of {len(said):,} rows whether they are right; "
-                "row results are not used"
+                f"{self.label} reports only for {len(known):,} of {len(flags):,} rows "
+                "whether they are right, so row results are not used"
             )
-        return known if len(known) == len(said) else None
+        return known if len(known) == len(flags) else None
 
     def _choose_unit(self, name: str, value: Any, correct: Sequence[float] | None) -> MetricUnit:
         """Return a value's unit: a share if the value is 100 times the share of correct rows.

@@ -82,12 +82,12 @@ class Cascade(Evaluator):
         """Return `accuracy`, and the separate results of rule and judge."""
         check_lengths(self, predictions, references)
         accepted = self._find_accepted_rows(predictions, references)
-        asked = [at for at, is_right in enumerate(accepted) if self._parallel or not is_right]
+        judged_rows = [at for at, is_right in enumerate(accepted) if self._parallel or not is_right]
         replies: dict[int, Judgement] = {}
         judge_notes: Sequence[str] = ()
-        if asked:
-            self._judged([predictions[at] for at in asked], [references[at] for at in asked])
-            replies = dict(zip(asked, self._judged.last_verdicts, strict=True))
+        if judged_rows:
+            self._judged([predictions[at] for at in judged_rows], [references[at] for at in judged_rows])
+            replies = dict(zip(judged_rows, self._judged.last_verdicts, strict=True))
             judge_notes = self._judged.notes()
         self.last_verdicts = [
             _build_accepted(replies.get(at)) if is_right else replies[at]

@@ -107,16 +107,16 @@ class _CircularEvaluator(Evaluator):
         name: str,
         rows: Sequence[OrderedAnswer],
         orders: Sequence[OptionOrder],
-        said: Mapping[Hashable, bool],
+        results: Mapping[Hashable, bool],
     ) -> dict[str, float]:
         """Return the share of questions that pass, each question's part spread over its rows."""
         chosen = set(orders)
         sizes = Counter(row.question for row in rows if row.order in chosen)
         shares = []
         for row in rows:
-            size = sizes[row.question] if row.order in chosen and row.question in said else 0
-            shares.append((float(said[row.question]) / size, 1 / size) if size else (0.0, 0.0))
-        return self._kept(name, shares, [float(said.get(row.question, False)) for row in rows])
+            size = sizes[row.question] if row.order in chosen and row.question in results else 0
+            shares.append((float(results[row.question]) / size, 1 / size) if size else (0.0, 0.0))
+        return self._kept(name, shares, [float(results.get(row.question, False)) for row in rows])
 
     def _kept(
         self, name: str, shares: Sequence[tuple[float, float]], own: Sequence[float]
@@ -191,12 +191,12 @@ class ReferenceCircularEvaluator(_CircularEvaluator):
         """Return `acc_K`, `more_K_N`, `perf_K`, `vote_K` for 1 and K orders, and `prior_X` by letter."""
         self._begin()
         rows = score_rows(self, predictions, references, _read_reference)
-        shown = {len(row.order) for row in rows}
-        if len(shown) > 1:
+        option_counts = {len(row.order) for row in rows}
+        if len(option_counts) > 1:
             raise AuthorError(
                 Problem(
                     "METRIC-002",
-                    f"CircularEvaluator: rows have {' and '.join(map(str, sorted(shown)))} options",
+                    f"CircularEvaluator: rows have {' and '.join(map(str, sorted(option_counts)))} options",
                     "split the dataset so that all questions have the same number of options",
                 )
             )
@@ -215,8 +215,8 @@ class ReferenceCircularEvaluator(_CircularEvaluator):
         for n, orders in sets.items():
             values |= self._vote(f"vote_{n}", rows, orders, answers, references)
         for letter in (*letters, _NO_OPTION):
-            said = [float((one if one in letters else _NO_OPTION) == letter) for one in answers]
-            values |= self._kept(f"prior_{letter}", [(one, 1.0) for one in said], said)
+            results = [float((one if one in letters else _NO_OPTION) == letter) for one in answers]
+            values |= self._kept(f"prior_{letter}", [(one, 1.0) for one in results], results)
         return values
 
     def _accuracy(
@@ -247,8 +247,8 @@ class ReferenceCircularEvaluator(_CircularEvaluator):
             original = dict(zip(letters, row.order, strict=True))
             votes.setdefault(row.question, []).append(original.get(answer, _NO_OPTION))
             right[row.question] = original[str(reference.gold).split("--")[1]]
-        said = {question: majority(given) == right[question] for question, given in votes.items()}
-        return self._spread_over_rows(name, rows, orders, said)
+        results = {question: majority(given) == right[question] for question, given in votes.items()}
+        return self._spread_over_rows(name, rows, orders, results)
 
 
 def _original_order(rows: Sequence[OrderedAnswer]) -> OptionOrder:

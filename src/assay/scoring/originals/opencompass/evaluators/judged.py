@@ -113,9 +113,9 @@ class JudgedEvaluator(JudgeEvaluator):
             self._questions(prediction, row, rules)
             for prediction, row in zip(predictions, references, strict=True)
         ]
-        said = [_get_verdict(one) for one in self._ask(cases)]
+        verdicts = [_get_verdict(one) for one in self._ask(cases)]
         self.last_score_lists = {
-            value.name: [math.nan if one is None else value.part.get(one, 0.0) for one in said]
+            value.name: [math.nan if one is None else value.part.get(one, 0.0) for one in verdicts]
             for value in self.reading.values
             if value.of is not None and value.is_mean
         }
@@ -123,12 +123,12 @@ class JudgedEvaluator(JudgeEvaluator):
         self.last_counts.clear()
         for value in self.reading.values:
             if value.of is None:
-                self.last_counts[value.name] = [value.part.get(one or "", 0.0) for one in said]
+                self.last_counts[value.name] = [value.part.get(one or "", 0.0) for one in verdicts]
             elif not value.is_mean:
                 self.last_ratios[value.name] = [
-                    (value.part.get(one or "", 0.0), value.of.get(one or "", 0.0)) for one in said
+                    (value.part.get(one or "", 0.0), value.of.get(one or "", 0.0)) for one in verdicts
                 ]
-        known = [one for one in said if one is not None]
+        known = [one for one in verdicts if one is not None]
         return {value.name: _compute_value(value, known) for value in self.reading.values}
 
     def _questions(

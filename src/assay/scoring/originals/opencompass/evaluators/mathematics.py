@@ -149,12 +149,12 @@ class MATHVerifyEvaluator(Evaluator):
         if ran.status in (Status.TIMEOUT, Status.MEMORY):
             return _VerifyResult(False, is_late=True)
         try:
-            said = json.loads(ran.stdout.splitlines()[-1])
+            verdict = json.loads(ran.stdout.splitlines()[-1])
         except (IndexError, ValueError):
             return self._unread(f"{ran.status.value} {ran.detail}", row)
-        if said == _NO_GOLD:
+        if verdict == _NO_GOLD:
             return self._unread("it contains no formula", row)
-        return _VerifyResult(bool(said))
+        return _VerifyResult(bool(verdict))
 
     def _unread(self, why: str, row: EvaluatedRow) -> _VerifyResult:
         if self.is_faithful:

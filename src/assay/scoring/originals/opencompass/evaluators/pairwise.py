@@ -212,8 +212,8 @@ class PairwiseEvaluator(JudgeEvaluator):
     ) -> list[tuple[bool, ...]]:
         """Return for each row, and each time it is asked, whether the model's answer is first."""
         if self._order != "random":
-            asked = {"both": (True, False), "model_first": (True,), "rival_first": (False,)}[self._order]
-            return [asked] * len(predictions)
+            positions = {"both": (True, False), "model_first": (True,), "rival_first": (False,)}[self._order]
+            return [positions] * len(predictions)
         if self._is_faithful:
             shared = random.Random(self._seed)
             return [(_draw_order(shared),) for _ in predictions]

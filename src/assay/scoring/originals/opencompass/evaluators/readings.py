@@ -111,11 +111,9 @@ NO_VERDICT = Difference(
     "a reply without a verdict counts against the answer: as not attempted, or as wrong",
     "a row without a verdict is failed, left out and counted",
 )
-SCALES = Difference(
-    "f1 lies between 0 and 1, the other values between 0 and 100", "all are shares in percent"
-)
+SCALES = Difference("f1 is between 0 and 1, the other values between 0 and 100", "all are shares in percent")
 ANY_CORRECT = Difference(
-    "a reply in which the word CORRECT stands anywhere is right, any other wrong, `NOT CORRECT` is right",
+    "a reply that contains the word CORRECT is right, any other wrong, `NOT CORRECT` is right",
     NO_VERDICT.here,
 )
 STRICT = Difference(
@@ -131,22 +129,24 @@ JSON_ONLY = Difference(
 def _values(
     metric: str = "accuracy", *, is_faithful: bool, f1: bool = True, ratio: bool = True, counts: bool = True
 ) -> tuple[JudgedValue, ...]:
-    made = [
+    judged_values = [
         JudgedValue(metric, {RIGHT: 1}),
         JudgedValue(f"{metric}_given_attempted", {RIGHT: 1}, _ATTEMPTED),
     ]
     if f1:
         # The harmonic mean of the two above, c/n and c/a, is 2c / (n + a).
-        made.append(JudgedValue("f1", {RIGHT: 2}, {RIGHT: 2, WRONG: 2, NOT_ATTEMPTED: 1}, not is_faithful))
+        judged_values.append(
+            JudgedValue("f1", {RIGHT: 2}, {RIGHT: 2, WRONG: 2, NOT_ATTEMPTED: 1}, not is_faithful)
+        )
     if ratio:
-        made.append(JudgedValue("attempted_ratio", _ATTEMPTED))
+        judged_values.append(JudgedValue("attempted_ratio", _ATTEMPTED))
     if counts:
-        made += [
+        judged_values += [
             JudgedValue("correct_count", {RIGHT: 1}, None),
             JudgedValue("incorrect_count", {WRONG: 1}, None),
             JudgedValue("not_attempted_count", {NOT_ATTEMPTED: 1}, None),
         ]
-    return tuple(made)
+    return tuple(judged_values)
 
 
 def _first_tag(tags: Tags, otherwise: str) -> Rule[str]:
@@ -262,8 +262,8 @@ def _read_strict(*, is_faithful: bool) -> VerdictReading:
         return VerdictReading(verdict_rules(Tags()), values, False, (STRICT, NO_VERDICT))
 
     def find(text: str) -> RuleMatch:
-        said = text.strip().upper()
-        return RuleMatch(RIGHT if said == "A" or said.startswith("CORRECT") else WRONG, 0, len(text))
+        reply = text.strip().upper()
+        return RuleMatch(RIGHT if reply == "A" or reply.startswith("CORRECT") else WRONG, 0, len(text))
 
     return VerdictReading((Rule("whole_or_correct", find),), values, True, (STRICT, NO_VERDICT))
 

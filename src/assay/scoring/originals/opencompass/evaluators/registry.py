@@ -81,8 +81,8 @@ def make_evaluator(name: str, arguments: Mapping[str, Any], *, is_faithful: bool
 
     PlanError if the name, an argument or its value is wrong; AuthorError if a package is missing.
     """
-    made = EVALUATORS.get(name)
-    if made is None:
+    evaluator_class = EVALUATORS.get(name)
+    if evaluator_class is None:
         raise PlanError(
             Problem(
                 "SCORE-004",
@@ -91,19 +91,19 @@ def make_evaluator(name: str, arguments: Mapping[str, Any], *, is_faithful: bool
                 "correct the name",
             )
         )
-    _check_arguments(name, made, arguments)
+    _check_arguments(name, evaluator_class, arguments)
     try:
-        return made(**arguments, is_faithful=is_faithful)
+        return evaluator_class(**arguments, is_faithful=is_faithful)
     except ValueError as error:
         raise PlanError(
             Problem("SCORE-005", f"the evaluator {name!r}: {error}", "correct the value")
         ) from error
 
 
-def _check_arguments(name: str, made: type[Evaluator], given: Mapping[str, Any]) -> None:
+def _check_arguments(name: str, evaluator_class: type[Evaluator], given: Mapping[str, Any]) -> None:
     """Raise one error for all wrong arguments of an evaluator."""
-    parameters = {one: p for one, p in inspect.signature(made).parameters.items() if one != _MODE}
-    types = get_type_hints(made.__init__)
+    parameters = {one: p for one, p in inspect.signature(evaluator_class).parameters.items() if one != _MODE}
+    types = get_type_hints(evaluator_class.__init__)
     problems = []
 
     def add(what: str, fix: str) -> None:

@@ -126,11 +126,11 @@ class _RunResults:
             self.units[name] = _OWN_SCALE
 
     def _place(
-        self, kept: dict[str, list[list[Any]]], name: str, rows: Sequence[int], own: Sequence[Any]
+        self, by_name: dict[str, list[list[Any]]], name: str, rows: Sequence[int], own: Sequence[Any]
     ) -> None:
         if len(own) != len(rows):
             return
-        by_row = kept.setdefault(name, [[] for _ in range(self._n_rows)])
+        by_row = by_name.setdefault(name, [[] for _ in range(self._n_rows)])
         for row, one in zip(rows, own, strict=True):
             by_row[row].append(one)
 

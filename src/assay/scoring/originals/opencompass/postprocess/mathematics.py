@@ -63,9 +63,9 @@ def _strip_outer_braces(answer: str | None) -> str | None:
     return inner[1] if inner else answer
 
 
-def _first_piece(text: str, stated: re.Pattern[str], parted: Callable[[str], list[str]]) -> str:
+def _first_piece(text: str, stated: re.Pattern[str], split: Callable[[str], list[str]]) -> str:
     """Return the first piece of a text that states the answer, else its first piece."""
-    pieces = parted(text)
+    pieces = split(text)
     return next((piece for piece in pieces if stated.search(piece.lower())), pieces[0])
 
 
@@ -184,13 +184,13 @@ _DOLLARS = re.compile(r"\$([^$]+)\$")
 _LAST_NUMBER = re.compile(r"\$?\d+(?:\.\d+)?\b")
 
 
-def _find_conclusion(text: str, parted: Callable[[str], list[str]]) -> str:
+def _find_conclusion(text: str, split: Callable[[str], list[str]]) -> str:
     """Return the first concluding piece of the last line that has one, or the text's first piece."""
     for line in reversed(text.split("\n")):
-        for piece in parted(line):
+        for piece in split(line):
             if _CONCLUDES.search(piece):
                 return piece
-    return parted(text)[0]
+    return split(text)[0]
 
 
 def _find_ultraeval_math_original(text: str) -> str:

@@ -141,7 +141,7 @@ def test_rows_that_are_partly_judged_are_not_taken() -> None:
     metric = wrapped(lambda predictions, references: {"accuracy": 50.0, "details": details})
     metric(["A", "B"], rows("AA"))
     assert metric.last_correct is None
-    assert "for only 1 of 2 rows" in metric.notes()[0]
+    assert "only for 1 of 2 rows" in metric.notes()[0]
 
 
 def test_a_table_of_rows_reads_as_the_hub_library_has_it() -> None:

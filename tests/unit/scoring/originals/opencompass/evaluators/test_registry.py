@@ -46,7 +46,7 @@ def test_an_unknown_name_is_told_with_the_nearest() -> None:
         ("OptionSimAccEvaluator", {}, "needs the argument 'options'"),
         ("OptionSimAccEvaluator", {"options": ["a", "B"]}, "expected capital letters"),
         ("MBPPEvaluator", {"metric": "MBPPPlus"}, "evalplus"),
-        ("HumanEvalEvaluator", {"k": [0]}, "from 1"),
+        ("HumanEvalEvaluator", {"k": [0]}, "of at least 1"),
         ("BBoxIoUEvaluator", {"iou_threshold": "half"}, "'iou_threshold' = 'half'"),
     ],
 )
