@@ -258,7 +258,7 @@ def test_flags_without_effect_are_told(workdir: Path) -> None:
         (("--response-anomaly",), "--response-anomaly"),
         (("--mode", "eval"), "add --reuse"),
         (("--mode", "eval", "--reuse", "20200101_000000"), "there is no earlier run"),
-        (("--num-prompts", "0"), "above 0"),
+        (("--num-prompts", "0"), "--num-prompts is 0, expected at least 1"),
         (("--url", "http://h"), "but none of the models has it"),
         (("--summarizer", "nobody"), "no summarizer config 'nobody'"),
         (("--custom-dataset-path", "x.csv"), "--datasets and --custom-dataset-path are both set"),

@@ -154,7 +154,7 @@ def _explain_ignored_flags(given: argparse.Namespace, model: str) -> Iterator[st
         if getattr(given, name):
             yield f"--{name}: {instead}"
     if given.max_model_len is not None and not _is_local(model):
-        yield f"--max_model_len has no effect on {model}"
+        yield f"--max_model_len: {model} does not support it"
     if given.fidelity == "faithful" and given.max_new_tokens != _ORIGINAL_MAX_TOKENS:
         yield f"--max_new_tokens: the original ignores it and generates {_ORIGINAL_MAX_TOKENS} tokens"
 

@@ -162,13 +162,13 @@ def _model_type(given: argparse.Namespace) -> str | None:
 
 def _explain_backend_flags(given: argparse.Namespace, model: str) -> Iterator[str]:
     if given.chat_template == "tokenizer":
-        yield "--chat_template tokenizer: the model's own template is the default"
+        yield "--chat_template tokenizer: the model's own template is used, which is the default"
     if given.model_backend == "vllm":
         yield "--model_backend vllm: the local model runs with transformers"
     if model.partition(":")[0] not in _LOCAL:
         for name in ("batch_size", "torch_dtype"):
             if getattr(given, name) is not None:
-                yield f"--{name} has no effect on {model}"
+                yield f"--{name}: {model} does not support it"
 
 
 def _dataset_args(given: argparse.Namespace) -> Iterator[str]:

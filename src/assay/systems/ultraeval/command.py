@@ -158,11 +158,11 @@ def _explain_ignored_flags(given: argparse.Namespace, model: str) -> Iterator[st
     if given.method is not None and given.config_path:
         yield "--method: the configs define the method of each task"
     if given.batch_size is not None and model.partition(":")[0] not in _BATCH_ARGUMENTS:
-        yield f"--batch_size has no effect on {model}"
+        yield f"--batch_size: {model} does not support it"
     if given.model != GENERAL:
         for name in _OF_THE_CLIENT:
             if name in _pairs(given.model_args):
-                yield f"--model_args {name} has no effect: {model} is not a server"
+                yield f"--model_args {name}: {model} is not a server"
 
 
 def _datasets(given: argparse.Namespace) -> tuple[str, ...]:
