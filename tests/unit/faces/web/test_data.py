@@ -181,10 +181,10 @@ def test_runs_that_were_looked_at_long_ago_are_put_away(runs: Path, monkeypatch:
     shelf = RunCache(RunList([runs]))
     for nth in range(6):
         shelf.page(f"r{nth}")
-        assert len(shelf._held) <= 3
+        assert len(shelf._open_runs) <= 3
     shelf.page("big")
     shelf.page("r0")
-    assert [folder.name for folder in shelf._held] == ["r0"]
+    assert [folder.name for folder in shelf._open_runs] == ["r0"]
     with pytest.raises(HttpError):
         shelf.page("r9")
 
