@@ -360,9 +360,9 @@ def test_ctrl_c_keeps_what_is_complete_and_never_promises_to_go_on(is_warming_up
     assert process.returncode == 130, err
     assert "goes on from here" not in err
     if is_warming_up:
-        assert "the same command begins anew" in err
+        assert "the same command starts over" in err
     else:
-        assert "it was ended early" in out
+        assert "stopped early" in out
         assert len(calls()) == summary()["summary"]["n_calls"] == 2
 
 

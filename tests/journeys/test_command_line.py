@@ -298,7 +298,7 @@ def test_a_path_written_in_another_way_is_the_same_run(workdir: Path) -> None:
     (workdir / "data.csv").write_text("question,answer\n1+1=,2\n", encoding="utf-8")
     assay("run", "data.csv", "-m", "mock", "--out", "run")
     again = assay("run", str(workdir / "data.csv"), "-m", "mock", "--out", "run")
-    assert (again.status, "is complete: 1 responses" in again.err) == (0, True)
+    assert (again.status, "is complete: 1 stored responses" in again.err) == (0, True)
 
 
 def test_where_runs_are_kept_can_be_set_once_for_all_commands(

@@ -54,7 +54,7 @@ def test_which_is_better_by_three_methods(workdir: Path) -> None:
     assert "failed on at least one side" in shown.out
     assert "one  mock" in shown.out
     table = assay("compare", "one", "two", "--markdown").out
-    assert table.startswith("# one against two\n")
+    assert table.startswith("# one vs two\n")
 
 
 def test_another_metric_and_methods_across_runs(workdir: Path) -> None:
@@ -78,7 +78,7 @@ def test_perplexities_are_compared(workdir: Path) -> None:
     assert result.status == 0
     assert "% lower (better) than A" in result.out
     assert "windows differs" in result.out
-    assert "named otherwise: a has 'texts', b 'more'" in result.out
+    assert "different names: 'texts' in a, 'more' in b" in result.out
 
 
 def test_texts_of_models_do_not_steer_the_terminal(workdir: Path) -> None:

@@ -88,7 +88,7 @@ def test_a_cascade_asks_the_judge_about_the_rest_and_again_nothing(workdir: Path
     explained = assay("explain", "run", scores[1]["sample_id"], "--no-tokens")
     assert "judge prompt: answer" in explained.out
     assert "Right: 7 Said: A" in explained.out
-    assert "right, worth 1, by opening at 0..1" in explained.out
+    assert "right, score 1, by opening at 0..1" in explained.out
     assert result.status == assay(*command).status
     assert lines(workdir / "run" / "judgements.jsonl") == asked
 

@@ -237,7 +237,7 @@ def test_scorings_are_listed_shown_again_and_compared(workdir: Path) -> None:
     assert names == [("001-run", False), ("002-regex", True)]
     assert listed()[1]["differences"] == [second - first]
     text = assay("score", "run", "--list-scorings").out
-    assert re.search(r"002-regex +data +gen +accuracy +0\.0 .*-\d+\.\d +shown", text), text
+    assert re.search(r"002-regex +data +gen +accuracy +0\.0 .*-\d+\.\d +current", text), text
     assert "current scoring: 001-run" in assay("score", "run", "--use", "1").out
     assert head(summary(workdir / "run"), "gen")["value"] == first
     assert "scored again as" not in assay("report", "run").out

@@ -598,7 +598,7 @@ def test_the_folder_of_the_team_is_for_its_user_alone(server: TeamServer) -> Non
 def test_a_visitor_without_a_token_is_not_said_to_have_one(server: TeamServer) -> None:
     answer = server.ask("POST", "/api/v1/models", {"name": "x", "spec": "mock"}, token=None)
     assert (answer.status, answer.body["code"]) == (401, "WEB-012")
-    assert answer.body["what"] == "this needs a token with the role owner, and none that counts was shown"
+    assert answer.body["what"] == "this needs a token with the role owner, and the request has no valid one"
 
 
 def test_the_document_says_that_reading_on_loopback_needs_no_token(server: TeamServer) -> None:

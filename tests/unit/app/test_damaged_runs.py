@@ -179,7 +179,7 @@ def test_files_that_a_run_derives_are_written_again(name: str, how: Callable[[by
     reading = assay("explain", "run", "row:6")
     assert reading.status == 2
     assert f"STORE-008 run/{name}" in reading.err
-    assert "the same `assay run` writes it again" in " ".join(reading.err.split())
+    assert "repeat the `assay run` command to write it again" in " ".join(reading.err.split())
     assert assay("score", "run").status in (0, 2)
     result = assay(*RUN)
     assert (result.status, "damaged" in result.out) == (0, False), result.err
