@@ -378,7 +378,7 @@ def test_a_broken_connection_is_resumed_by_itself_and_a_damaged_file_is_not_used
     blob.__dict__["sha256"], blob._content = blob.sha256, b"other kind of byte"[: blob.size]
     result = run("hf:org/damaged")
     assert (result.status, "MODEL-014" in result.err) == (2, True), result.err
-    assert "model.safetensors arrived damaged" in words(result.err)
+    assert "model.safetensors is damaged" in words(result.err)
 
 
 def test_a_terminal_shows_a_bar(hub: HubServer, folder: Path, tiny: dict[str, Content]) -> None:

@@ -267,7 +267,7 @@ def test_other_versions_of_what_computes_are_noted(questions: Path, monkeypatch:
     run(*few, out="noted", model="hf:model", method="gen")
     notes = json.loads(Path("noted", "manifest.json").read_text(encoding="utf-8"))["notes"]
     (note,) = [one for one in notes if "last digits" in one]
-    assert f"torch is {theirs} on {platform.node()} and {ours} where the run was started" in note
+    assert f"torch is {theirs} on {platform.node()}, but {ours} where the run was started" in note
 
 
 def test_several_datasets_share_the_workers_and_give_the_same_numbers(questions: Path) -> None:
