@@ -102,7 +102,7 @@ def test_the_list_is_found_by_its_suffix(named: str, said: Document) -> None:
     result = assay("check", named, "--prompts", "0")
     assert result.status == 0, result.err
     assert result.out.count("mydataset  4 rows") == 1
-    assert "MyDatasetEvaluator of what mydataset_postprocess finds" in result.out
+    assert "MyDatasetEvaluator, after mydataset_postprocess" in result.out
 
 
 def test_other_parameters_of_the_entry_go_to_load(said: Document) -> None:
