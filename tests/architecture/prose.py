@@ -38,7 +38,6 @@ BANNED = {
 _PATTERN = re.compile("|".join(f"(?:{pattern})" for pattern in BANNED), re.IGNORECASE)
 _QUOTED = re.compile(r"`[^`\n]*`")
 _EXEMPT = {
-    "CHANGELOG.md",
     "docs/reference/glossary.md",
     "tests/architecture/prose.py",
 }
