@@ -68,7 +68,7 @@ AFTER_THE_MODEL = [
     (
         "late_metric.py",
         "SCORE-003",
-        ("'late'", "aggregation() has no function", "answers of the model are kept"),
+        ("'late'", "aggregation() has no function", "the model's answers are kept"),
     ),
     ("aggregate_raises.py", "SCORE-003", ("line 45", "aggregation()['acc'] raised ZeroDivisionError")),
 ]
