@@ -167,7 +167,7 @@ def _protections(findings: Findings, why_not: str) -> Protections:
 
 
 def _choose_isolation(setup: Setup) -> tuple[bool, Protections]:
-    """Return whether namespaces are used, and the resulting protections; raise StartRejected if nothing works."""
+    """Return whether namespaces are used, and the protections; raise StartRejected if nothing works."""
     why_not = "namespaces were turned off"
     if setup.use_namespaces:
         try:

@@ -29,10 +29,10 @@ _SEED = 666
 """The originals' seed for the order of two answers."""
 
 ORDER_DIFFERENCE = Difference(
-    "two answers stand in one order, drawn by a generator that all rows share, so that leaving out a row "
-    "turns others around; asked in both orders, the two replies are counted as two rows",
+    "two answers are shown in one order, drawn by a generator that all rows share, so omitting a row "
+    "changes the order of others; with both orders, the two replies are counted as two rows",
     "both orders are asked for each row, its value is their mean, and the share of rows on which they agree "
-    "is reported; an order that is drawn depends on the row alone",
+    "is reported; a random order depends only on the row",
 )
 FIRST_CHOICE_DIFFERENCE = Difference("the first choice in the judge's reply counts", "the last one counts")
 

@@ -109,7 +109,7 @@ LAST_CHARACTER = Difference(
 )
 NO_VERDICT = Difference(
     "a reply without a verdict counts against the answer: as not attempted, or as wrong",
-    "a row without a verdict is failed, left out and counted",
+    "a row without a verdict fails, is left out and counted",
 )
 SCALES = Difference("f1 is between 0 and 1, the other values between 0 and 100", "all are shares in percent")
 ANY_CORRECT = Difference(
