@@ -202,7 +202,7 @@ def test_a_row_is_never_given_fewer_examples_in_silence(tmp_path: Path, is_elsew
     path, more = table(tmp_path, pool), dict[str, Any]()
     if is_elsewhere:
         path, more = table(tmp_path, [mcq(1)]), {"shots_from": table(tmp_path, pool, "dev.jsonl")}
-    with pytest.raises(AssayError, match=r"TABLE-013.*only 2 of 6 rows .*4 show the same prompt"):
+    with pytest.raises(AssayError, match=r"TABLE-013.*only 2 of 6 rows .*4 have the same prompt"):
         compiled(path, shots=3, **more)
     assert all(prompt.count("\n\n") == 2 for prompt in prompts(compiled(path, shots=2, **more)).values())
 
