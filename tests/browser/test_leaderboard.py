@@ -63,7 +63,9 @@ def test_what_lacks_a_dataset_is_not_ranked_and_says_so(browser_page: Page, addr
     assert "not ranked: no result for" in str(
         browser_page.locator("tbody tr").nth(0).locator("td").nth(1).get_attribute("title")
     )
-    expect(browser_page.locator(".notes")).to_contain_text("39 of 40 datasets lack a model")
+    expect(browser_page.locator(".notes")).to_contain_text(
+        "39 of 40 datasets do not have results for every model"
+    )
 
 
 def test_a_column_sorts_both_ways_and_the_address_keeps_it(browser_page: Page, address: str) -> None:

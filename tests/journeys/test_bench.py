@@ -331,7 +331,7 @@ def test_other_commands_know_a_benchmark() -> None:
     assert "benchmark  runs/mine" in assay("ls").out
     ignored = assay("bench", "runs/mine", "--concurrency", "5")
     assert ignored.status == 2
-    assert "--concurrency: a finished benchmark is shown" in ignored.err
+    assert "--concurrency does not apply to a finished benchmark" in ignored.err
 
 
 @pytest.mark.parametrize("is_warming_up", [False, True])

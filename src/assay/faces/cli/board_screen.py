@@ -43,9 +43,8 @@ def _print(console: Console, board: Board, by: GroupBy) -> None:
         console.print(_block(table, columns), soft_wrap=not console.is_terminal, crop=False)
         console.print()
     console.print(
-        "[dim]percent with 95 % intervals; #: range of possible ranks, only significantly better models rank "
-        f"above it for certain (paired tests, Holm's correction per column, {100 * board.level:g} %); bold: "
-        "no model is significantly better[/]",
+        "[dim]percent with 95 % intervals; #: possible ranks, from significant differences (paired tests, "
+        f"Holm's correction per column, {100 * board.level:g} %); bold: no model is significantly better[/]",
         soft_wrap=True,
     )
 

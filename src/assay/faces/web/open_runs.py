@@ -56,9 +56,9 @@ class RunCache:
 
     def page(self, name: str) -> ResponseBody:
         """Return a run without its samples."""
-        with self._looking(name) as held:
+        with self._looking(name) as run:
             return _get_cached_body(
-                held, "page", lambda: _encode(msgspec.structs.replace(held.view.page(), name=name))
+                run, "page", lambda: _encode(msgspec.structs.replace(run.view.page(), name=name))
             )
 
     def table(self, name: str, first: int, had: tuple[str, int] | None = None) -> ResponseBody:
@@ -67,19 +67,19 @@ class RunCache:
         `had` is the revision and the number of changes that the client has; if a sample changed since, the
         result starts there.
         """
-        with self._looking(name) as held:
-            first = min(first, held.view.n_rows) if had is None else held.view.find_first_changed(first, *had)
+        with self._looking(name) as run:
+            first = min(first, run.view.n_rows) if had is None else run.view.find_first_changed(first, *had)
             if first == 0:
-                return _get_cached_body(held, "table", lambda: _encode(held.view.table()))
-            return ResponseBody(_encode(held.view.table(first)), f"{held.tag}.{first}")
+                return _get_cached_body(run, "table", lambda: _encode(run.view.table()))
+            return ResponseBody(_encode(run.view.table(first)), f"{run.tag}.{first}")
 
     def detail(self, name: str, place: int) -> ResponseBody:
         """Return a complete sample."""
-        with self._looking(name) as held:
-            if not 0 <= place < held.view.n_rows:
+        with self._looking(name) as run:
+            if not 0 <= place < run.view.n_rows:
                 raise not_found_error("sample")
-            with held.view.details() as details:
-                return ResponseBody(details.json(place), f"{held.tag}.at.{place}")
+            with run.view.details() as details:
+                return ResponseBody(details.json(place), f"{run.tag}.at.{place}")
 
     def folder(self, name: str) -> Path:
         """Return a run's folder."""
@@ -93,12 +93,12 @@ class RunCache:
         """Yield a refreshed run, locked."""
         folder = self.folder(name)
         try:
-            held = self._open(folder)
-            with held.lock:
-                if held.view.refresh() or not held.tag:
-                    held.tag = f"{self._process}.{next(self._changes)}"
-                    held.bodies.clear()
-                yield held
+            run = self._open(folder)
+            with run.lock:
+                if run.view.refresh() or not run.tag:
+                    run.tag = f"{self._process}.{next(self._changes)}"
+                    run.bodies.clear()
+                yield run
         except (FileNotFoundError, StoreError):
             if self.runs.folder(name) is not None:
                 raise
@@ -108,25 +108,25 @@ class RunCache:
 
     def _open(self, folder: Path) -> _OpenRun:
         with self._lock:
-            held = self._open_runs.get(folder)
-            if held is None:
-                held = self._open_runs[folder] = _OpenRun(
+            run = self._open_runs.get(folder)
+            if run is None:
+                run = self._open_runs[folder] = _OpenRun(
                     RunView(folder, look=f"{self._process}.{next(self._changes)}")
                 )
             self._open_runs.move_to_end(folder)
             self._evict_oldest()
-            return held
+            return run
 
     def _evict_oldest(self) -> None:
         """Evict the least recently used runs if there are too many."""
-        n_rows = sum(held.view.n_rows for held in self._open_runs.values())
+        n_rows = sum(run.view.n_rows for run in self._open_runs.values())
         while len(self._open_runs) > 1 and (len(self._open_runs) > _MOST_RUNS or n_rows > _MOST_ROWS):
             _, oldest = self._open_runs.popitem(last=False)
             n_rows -= oldest.view.n_rows
 
 
-def _get_cached_body(held: _OpenRun, part: str, make: Callable[[], bytes]) -> ResponseBody:
-    body = held.bodies.get(part)
+def _get_cached_body(run: _OpenRun, part: str, make: Callable[[], bytes]) -> ResponseBody:
+    body = run.bodies.get(part)
     if body is None:
-        body = held.bodies[part] = ResponseBody(make(), f"{held.tag}.{part}")
+        body = run.bodies[part] = ResponseBody(make(), f"{run.tag}.{part}")
     return body

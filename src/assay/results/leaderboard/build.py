@@ -63,7 +63,7 @@ def _rank_models(known: Mapping[str, ModelIdentity], columns: Sequence[ComputedC
     models = list(known)
     every = [columns[at] for at in _find_averaged_columns(columns)]
     shared = [columns[at] for at in _find_shared_columns(columns, len(models))]
-    stands = dict(zip(models, compute_standings(models, columns), strict=True))
+    standings = dict(zip(models, compute_standings(models, columns), strict=True))
 
     def total(model: str, over: Sequence[ComputedColumn]) -> float:
         return math.fsum(column.entries[model].metric.value or 0.0 for column in over)
@@ -74,7 +74,7 @@ def _rank_models(known: Mapping[str, ModelIdentity], columns: Sequence[ComputedC
             -total(model, shared),
             not is_complete,
             -total(model, every) if is_complete else 0.0,
-            -(stands[model].win_rate or 0.0),
+            -(standings[model].win_rate or 0.0),
             known[model].name.casefold(),
             model,
         )

@@ -82,8 +82,8 @@ def _columns(board: Board, by: GroupBy) -> Iterator[tuple[Heading, list[CellText
         shots = column.conditions.get("shots", "0")
         words = [_format_cell(cell, top, is_share=column.is_share) for cell in own]
         # The column's name already contains its distinguishing conditions.
-        beside = [one for one in (column.method, f"{shots}-shot", column.metric) if one not in column.apart]
-        yield Heading(name, ", ".join(beside), False), _mark_leaders(words)
+        facts = [one for one in (column.method, f"{shots}-shot", column.metric) if one not in column.apart]
+        yield Heading(name, ", ".join(facts), False), _mark_leaders(words)
 
 
 def _mark_leaders(column: list[CellText | None]) -> list[CellText | None]:

@@ -32,5 +32,5 @@ start(PAGES, {
   before: async (main) => {
     if (document.body.dataset.team) await showVisitor(document.querySelector("nav.site"), main);
   },
-  refused: showSignIn,
+  onUnauthorized: showSignIn,
 });

@@ -81,12 +81,12 @@ function radar(spokes, models, n) {
 
 function dots(columns, models) {
   const at = (value) => `${100 * value}%`;
-  const line = (column) => el("div", { class: "dots-row" }, el("span", { class: "bar-label", title: column.told }, userText(column.name)),
+  const line = (column) => el("div", { class: "dots-row" }, el("span", { class: "bar-label", title: column.tooltip }, userText(column.name)),
     el("span", { class: "lanes" }, models.map((model) => {
       const cell = drawnCell(column, model);
       if (!cell) return el("span", { class: "lane", title: `${model.name}: no comparable value` });
-      const told = `${model.name}: ${cell.told}`;
-      return el("span", { class: "lane", title: told },
+      const tooltip = `${model.name}: ${cell.tooltip}`;
+      return el("span", { class: "lane", title: tooltip },
         cell.low === null || cell.high === null ? null : el("span", { class: `whisker c${model.nth}`, style: { left: at(cell.low), width: `calc(${at(cell.high)} - ${at(cell.low)})` } }),
         el("span", { class: "spot", style: { left: at(cell.value) } }, markOf(model.nth)));
     })),

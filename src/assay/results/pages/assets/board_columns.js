@@ -39,19 +39,19 @@ function datasetColumn(board, links, column, at) {
     const cell = cellsOfRow[at];
     if (!cell) return null;
     const counts = [["scored", cell.n_scored], ["unanswered", cell.n_unanswered], ["truncated", cell.n_truncated], ["failed", cell.n_failed]];
-    const told = [`${shown(cell.value, column.is_share)}${column.is_share ? " %" : ""}, ${interval(cell, column.is_share)}`,
+    const tooltip = [`${shown(cell.value, column.is_share)}${column.is_share ? " %" : ""}, ${interval(cell, column.is_share)}`,
       `${count(cell.n)} samples: ${counts.filter(([name, n]) => n || name === "scored").map(([name, n]) => `${count(n)} ${name}`).join(", ")}`,
       `run ${cell.run}${cell.host ? ` on ${cell.host}` : ""}, ${cell.started.slice(0, 16).replace("T", " ")}`,
       cell.n_earlier ? `${count(cell.n_earlier)} earlier run${cell.n_earlier === 1 ? "" : "s"} with the same settings` : null];
     return { value: cell.value, low: cell.low, high: cell.high, shown: shown(cell.value, column.is_share), rank: rankText(cell.rank), best: cell.rank.best,
-      beats: cell.beats, link: links[row][at], told: told.filter((line) => line).join("\n"), isIncomplete: false };
+      beats: cell.beats, link: links[row][at], tooltip: tooltip.filter((line) => line).join("\n"), isIncomplete: false };
   }));
   const shots = `${column.conditions.shots ?? "0"}-shot`;
   const about = [column.method, shots, column.metric].filter((word) => !column.apart.includes(word));
-  const told = [column.label, column.about, ...Object.entries(column.conditions).map(([name, text]) => `${name}: ${text}`), `metric: ${column.metric}`,
+  const tooltip = [column.label, column.about, ...Object.entries(column.conditions).map(([name, text]) => `${name}: ${text}`), `metric: ${column.metric}`,
     column.higher_is_better ? null : "lower is better", column.counts ? null : "not part of any mean: another column represents the dataset", ...column.notes];
   return { key: `d${at}`, kind: column.counts ? "dataset" : "dataset other", name: column.label, about: `${about.join(" ")}${column.higher_is_better ? "" : " ↓"}`,
-    told: told.filter((line) => line).join("\n"), isShare: column.is_share, higherIsBetter: column.higher_is_better, counts: column.counts, cells, ...bounds(cells, column.is_share) };
+    tooltip: tooltip.filter((line) => line).join("\n"), isShare: column.is_share, higherIsBetter: column.higher_is_better, counts: column.counts, cells, ...bounds(cells, column.is_share) };
 }
 
 function meanColumn(board, mean, at) {
@@ -60,23 +60,23 @@ function meanColumn(board, mean, at) {
     const cell = row[at];
     if (!cell) return null;
     const isIncomplete = cell.lacks.length > 0;
-    const told = [`${shown(cell.value, true)} %, ${interval(cell, true)}`, `mean of ${cell.n_columns} of ${mean.columns.length}`,
+    const tooltip = [`${shown(cell.value, true)} %, ${interval(cell, true)}`, `mean of ${cell.n_columns} of ${mean.columns.length}`,
       isIncomplete ? `not ranked: no result for ${names(cell.lacks)}` : null];
     return { value: cell.value, low: cell.low, high: cell.high, shown: shown(cell.value, true), beats: cell.beats, isIncomplete, isLeading: false, best: cell.rank?.best ?? null,
-      rank: cell.rank ? rankText(cell.rank) : `${cell.n_columns} of ${mean.columns.length}`, told: told.filter((line) => line).join("\n") };
+      rank: cell.rank ? rankText(cell.rank) : `${cell.n_columns} of ${mean.columns.length}`, tooltip: tooltip.filter((line) => line).join("\n") };
   }));
   const n = mean.columns.length;
   const about = mean.kind === "ability" ? `${n} dataset${n === 1 ? "" : "s"}` : mean.kind === "shared" ? "every model has these" : "models with all datasets";
-  return { key: `m${at}`, kind: mean.kind === "ability" ? "ability" : "mean", name: mean.name, about, told: `${mean.name}\n${names(mean.columns)}`,
+  return { key: `m${at}`, kind: mean.kind === "ability" ? "ability" : "mean", name: mean.name, about, tooltip: `${mean.name}\n${names(mean.columns)}`,
     isShare: true, higherIsBetter: true, counts: true, cells, ...bounds(cells, true) };
 }
 
-function duelColumn(board) {
+function pairwiseColumn(board) {
   const cells = board.standings.map((one) => (one.win_rate === null ? null : {
     value: one.win_rate, low: null, high: null, shown: percent(one.win_rate, 0), rank: `+${one.n_won} −${one.n_lost}`, best: null, beats: [], isLeading: false, isIncomplete: true,
-    told: [`higher value in ${percent(one.win_rate)} of ${count(one.n_duels)} pairwise comparisons (one other model on one dataset)`, `significantly better in ${one.n_won}, significantly worse in ${one.n_lost}`,
+    tooltip: [`higher value in ${percent(one.win_rate)} of ${count(one.n_duels)} pairwise comparisons (one other model on one dataset)`, `significantly better in ${one.n_won}, significantly worse in ${one.n_lost}`,
       one.mean_rank === null ? null : `mean rank ${plain(one.mean_rank)} over the datasets that all models have`].filter((line) => line).join("\n") }));
-  return { key: "duels", kind: "mean", name: "pairwise wins", about: "significant + −", told: "Each model against each other model, on each dataset that both have", isShare: true, higherIsBetter: true,
+  return { key: "duels", kind: "mean", name: "pairwise wins", about: "significant + −", tooltip: "Each model against each other model, on each dataset that both have", isShare: true, higherIsBetter: true,
     counts: false, cells, low: 0, high: 1 };
 }
 
@@ -84,7 +84,7 @@ function duelColumn(board) {
 export function columnsOf({ board, links }, by) {
   const means = board.means.map((mean, at) => [mean, at]).filter(([mean]) => (mean.kind === "ability") === (by === "ability")).map(([mean, at]) => meanColumn(board, mean, at));
   if (by === "ability") return means;
-  const duels = board.models.length > 1 ? [duelColumn(board)] : [];
+  const pairwiseWins = board.models.length > 1 ? [pairwiseColumn(board)] : [];
   const datasets = board.columns.map((column, at) => [column, at]).filter(([column]) => column.part === null).map(([column, at]) => datasetColumn(board, links, column, at));
-  return [...means, ...duels, ...datasets];
+  return [...means, ...pairwiseWins, ...datasets];
 }

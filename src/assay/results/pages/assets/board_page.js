@@ -30,16 +30,16 @@ export async function showBoard(main) {
     const columns = columnsOf(page, by);
     const chosen = chosenModels(board, state);
     const { scrollLeft, scrollTop } = table;
-    const held = document.activeElement?.dataset.hold;
+    const focused = document.activeElement?.dataset.hold;
     replace(table, boardTable(board, columns, chosen, state));
     Object.assign(table, { scrollLeft, scrollTop });
     // Keep the keyboard focus.
-    if (held) table.querySelector(`[data-hold="${held}"]`)?.focus();
+    if (focused) table.querySelector(`[data-hold="${focused}"]`)?.focus();
     replace(charts, boardCharts(page, columns, chosen));
   }
 
   replace(main,
-    el("header", {}, el("h1", {}, "Leaderboard"), el("p", { class: "faint" }, told(board))),
+    el("header", {}, el("h1", {}, "Leaderboard"), el("p", { class: "faint" }, describeSize(board))),
     el("div", { class: "tools board-tools" }, tabs.length ? el("div", { class: "chips" }, tabs) : null,
       el("div", { class: "chips" }, Object.entries(page.files).map(([form, text]) => exportButton(form, text)))),
     table,
@@ -51,7 +51,7 @@ export async function showBoard(main) {
   draw();
 }
 
-function told(board) {
+function describeSize(board) {
   const datasets = new Set(board.columns.filter((column) => column.part === null).map((column) => column.dataset));
   return `${count(board.models.length)} model${board.models.length === 1 ? "" : "s"}, ${count(datasets.size)} dataset${datasets.size === 1 ? "" : "s"}`;
 }
@@ -118,7 +118,7 @@ function heading(column, state) {
   const isSorted = state.sort === column.key;
   const isUp = isSorted && (state.up === "1") !== !column.higherIsBetter;
   const turn = () => setState(isSorted && state.up === "1" ? { sort: null, up: null } : { sort: column.key, up: isSorted ? "1" : null });
-  return el("th", { scope: "col", class: column.kind, "aria-sort": isSorted ? (isUp ? "ascending" : "descending") : "none", title: column.told },
+  return el("th", { scope: "col", class: column.kind, "aria-sort": isSorted ? (isUp ? "ascending" : "descending") : "none", title: column.tooltip },
     el("button", { type: "button", "data-hold": column.key, onclick: turn }, el("span", { class: "name" }, userText(column.name)), el("span", { class: "about" }, userText(column.about), isSorted ? (isUp ? " ▲" : " ▼") : "")));
 }
 
@@ -130,7 +130,7 @@ function valueCell(column, row, onpoint) {
   const bar = cell.low === null || cell.high === null ? el("span", { class: "range" }) : el("span", { class: "range" },
     el("span", { class: "between", style: { left: at(cell.low), width: `calc(${at(cell.high)} - ${at(cell.low)})` } }),
     el("span", { class: "point", style: { left: at(cell.value) } }));
-  return el("td", { class: column.kind, title: cell.told, onmouseenter: () => onpoint(true), onmouseleave: () => onpoint(false) },
+  return el("td", { class: column.kind, title: cell.tooltip, onmouseenter: () => onpoint(true), onmouseleave: () => onpoint(false) },
     el("span", { class: "line" }, cell.link ? el("a", { href: cell.link }, value) : value, el("span", { class: cell.isIncomplete ? "rank lacks" : "rank" }, cell.rank)), bar);
 }
 

@@ -35,13 +35,13 @@ export function intervalBars(rows, { label, onchoose = null }) {
     const mark = row.value === null ? null : el("span", { class: "gauge-track" },
       el("span", { class: "gauge-fill", style: { "inset-inline-start": at(Math.min(0, row.value)), width: at(low + Math.abs(row.value)) } }),
       row.low === null || row.high === null ? null : el("span", { class: "gauge-interval", style: { "inset-inline-start": at(row.low), width: `calc(${at(row.high)} - ${at(row.low)})` } }));
-    const told = `${row.shown}${row.is_share ? " %" : ""}, 95 % interval ${row.interval}, ${count(row.n_scored + row.n_unanswered)} of ${count(row.n)} scored`;
+    const tooltip = `${row.shown}${row.is_share ? " %" : ""}, 95 % interval ${row.interval}, ${count(row.n_scored + row.n_unanswered)} of ${count(row.n)} scored`;
     const parts = [
       el("span", { class: "gauge-label" }, row.label ? userText(row.label) : null, row.note ? el("span", { class: "gauge-note" }, row.note) : null), mark ?? el("span", { class: "gauge-track" }),
       el("span", { class: "gauge-value" }, row.shown), el("span", { class: "gauge-range" }, row.interval), el("span", { class: "gauge-n" }, count(row.n))];
     return onchoose
-      ? el("button", { type: "button", class: "gauge", title: told, onclick: () => onchoose(row) }, parts)
-      : el("div", { class: "gauge", title: told }, parts);
+      ? el("button", { type: "button", class: "gauge", title: tooltip, onclick: () => onchoose(row) }, parts)
+      : el("div", { class: "gauge", title: tooltip }, parts);
   };
   return el("div", { class: "gauges", role: "group", "aria-label": label },
     el("div", { class: "gauge gauge-head" }, ["", "", isShare ? "%" : "value", "95 % interval", "n"].map((text) => el("span", {}, text))),

@@ -76,7 +76,7 @@ function prompts(sides, { page, method, source }) {
 
 function navigation(table, place, methods, chosen) {
   const step = (by, label, key) => {
-    const next = table.beside(place, by);
+    const next = table.neighbour(place, by);
     return next === null ? el("span", { class: "step off" }, label) : el("button", { type: "button", class: "step", title: `key ${key}`, onclick: () => setState(table.stateOf(next)) }, label);
   };
   return el("nav", { class: "sample-nav", "aria-label": "Samples" },
@@ -113,6 +113,6 @@ addEventListener("keydown", (event) => {
   if (event.target.closest?.("input, select, audio, video")) return;
   if (event.key === "Escape") return setState(ALL);
   const step = { j: 1, k: -1 }[event.key];
-  const other = step ? current.table.beside(current.place, step) : null;
+  const other = step ? current.table.neighbour(current.place, step) : null;
   if (other !== null) setState(current.table.stateOf(other));
 });

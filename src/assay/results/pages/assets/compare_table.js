@@ -42,7 +42,7 @@ export class CompareTable extends SampleList {
   }
 
   // Returns the nearest row before or after a place; the filters may hide the place itself.
-  beside(place, step) {
+  neighbour(place, step) {
     return (step < 0 ? this.rows.findLast((row) => row < place) : this.rows.find((row) => row > place)) ?? null;
   }
 
@@ -94,7 +94,7 @@ export class CompareTable extends SampleList {
       this.choice("pair", "Sides", pairs.map(([a, b]) => [`${a}-${b}`, `${this.page.letters[a]} and ${this.page.letters[b]}`, a === this.chosen.pair[0] && b === this.chosen.pair[1]])),
       this.choice("method", "Method", this.columns.methods.map((method) => [method.name, method.name, method === this.chosen.method])),
       this.choice("task", "Task", this.columns.tasks.length < 2 ? [] : [["", "all", this.chosen.task === null], ...this.columns.tasks.map((task) => [task, task, task === this.chosen.task])]));
-    replace(this.told, `${count(this.rows.length)} of ${count(this.columns.n)} samples`);
+    replace(this.statusLine, `${count(this.rows.length)} of ${count(this.columns.n)} samples`);
   }
 
   headings() {

@@ -16,11 +16,11 @@ export class DatasetChooser {
     this.datasets = datasets;
     this.chosen = new Set(chosen.filter((name) => datasets.some((one) => one.name === name)));
     this.search = el("input", { type: "search", placeholder: "Search datasets and abilities", "aria-label": "Search datasets", oninput: () => this.draw() });
-    this.told = el("p", { class: "told", role: "status" });
+    this.statusLine = el("p", { class: "told", role: "status" });
     this.basket = el("ul", { class: "basket", "aria-label": "Selected datasets" });
     this.groups = el("div", { class: "groups" });
     this.trouble = el("p", { class: "trouble", role: "alert" });
-    this.element = el("div", { class: "chooser" }, el("div", { class: "tools" }, this.search), this.told, this.basket, this.trouble, this.groups);
+    this.element = el("div", { class: "chooser" }, el("div", { class: "tools" }, this.search), this.statusLine, this.basket, this.trouble, this.groups);
     this.facts = new Map();
     this.draw();
     this.chosen.forEach((name) => this.look(name));
@@ -51,7 +51,7 @@ export class DatasetChooser {
   }
 
   drawChosen() {
-    replace(this.told, !this.datasets.length ? "No datasets are registered. The owner can start the server with --datasets FOLDER, or upload a dataset below."
+    replace(this.statusLine, !this.datasets.length ? "No datasets are registered. The owner can start the server with --datasets FOLDER, or upload a dataset below."
       : [`${count(this.chosen.size)} of ${count(this.datasets.length)} datasets selected `,
         this.chosen.size ? el("button", { type: "button", class: "link", onclick: () => { this.chosen.clear(); this.draw(); } }, "Clear selection") : null]);
     this.basket.hidden = !this.chosen.size;

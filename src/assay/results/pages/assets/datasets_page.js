@@ -29,12 +29,12 @@ export async function showDatasets(main) {
   const [who, datasets] = await Promise.all([visitor(), read("/datasets")]);
   let all = datasets;
   const search = el("input", { type: "search", placeholder: "Search datasets and abilities", "aria-label": "Search datasets", oninput: () => draw() });
-  const told = el("p", { class: "told list-told", role: "status" });
+  const statusLine = el("p", { class: "told list-told", role: "status" });
   const list = el("ul", { class: "cards" });
   function draw() {
     const words = search.value.toLowerCase();
     const found = all.filter((one) => [one.name, one.explanation, ...one.abilities].join("\n").toLowerCase().includes(words));
-    replace(told, all.length ? `${count(found.length)} of ${count(all.length)} datasets` : "No datasets are registered. The owner can start the server with --datasets FOLDER, or upload a dataset.");
+    replace(statusLine, all.length ? `${count(found.length)} of ${count(all.length)} datasets` : "No datasets are registered. The owner can start the server with --datasets FOLDER, or upload a dataset.");
     replace(list, found.map((one) => card(who, one)));
   }
   draw();
@@ -43,7 +43,7 @@ export async function showDatasets(main) {
     uploadForm((dataset) => { all = [...all, dataset].sort((a, b) => (a.name < b.name ? -1 : 1)); draw(); }).then((form) => replace(place, form));
     return place;
   }, { class: "fold", id: "upload" }) : null;
-  replace(main, el("h1", {}, "Datasets"), el("div", { class: "tools" }, search), told, upload, list);
+  replace(main, el("h1", {}, "Datasets"), el("div", { class: "tools" }, search), statusLine, upload, list);
 }
 
 export async function showDataset(main) {

@@ -40,14 +40,14 @@ class EvaluationList {
     this.rows = new Map();
     this.search = el("input", { type: "search", placeholder: "Search models, datasets, people", "aria-label": "Search evaluations", oninput: () => setState({ q: this.search.value }) });
     this.selects = el("div", { class: "selects" });
-    this.told = el("div", { class: "told", role: "status" });
+    this.statusLine = el("div", { class: "told", role: "status" });
     this.trouble = problemBox();
     this.body = el("tbody", {});
     this.table = el("div", { class: "runs-scroll" }, el("table", {}, el("thead", {}, el("tr", {}, COLUMNS.map((name) => el("th", { scope: "col" }, el("span", { class: "heading" }, name))))), this.body));
     this.more = el("p", {});
     this.element = el("div", { class: "runs evaluations" },
       el("div", { class: "title" }, el("h1", {}, "Evaluations"), may(who, "runner") ? el("a", { class: "button", href: "/evaluations/new" }, "New evaluation") : null),
-      el("div", { class: "tools" }, this.search, this.selects), this.told, this.trouble, this.table, this.more);
+      el("div", { class: "tools" }, this.search, this.selects), this.statusLine, this.trouble, this.table, this.more);
   }
 
   // Reloads the list, at most once a second.
@@ -93,7 +93,7 @@ class EvaluationList {
       replace(this.selects, choose("state", "State", STATES), choose("model", "Model", [...new Set([...this.evaluations.map((one) => one.model), ...(state.model ? [state.model] : [])])].sort()));
     }
     const found = this.shown();
-    replace(this.told, this.evaluations.length ? `${count(found.length)} of ${count(this.evaluations.length)} evaluations` : this.nothing(state));
+    replace(this.statusLine, this.evaluations.length ? `${count(found.length)} of ${count(this.evaluations.length)} evaluations` : this.nothing(state));
     this.table.hidden = found.length === 0;
     this.drawRows(found);
     const isMore = this.evaluations.length === this.limit;

@@ -10,12 +10,12 @@ import { may, read, schemaOf, send, visitor } from "./team_api.js";
 export async function showModels(main) {
   const who = await visitor();
   const isOwner = may(who, "owner");
-  const told = el("p", { class: "told", role: "status" });
+  const statusLine = el("p", { class: "told", role: "status" });
   const list = el("ul", { class: "cards" });
   const trouble = problemBox();
   async function look() {
     const models = await read("/models");
-    replace(told, models.length ? `${count(models.length)} models` : isOwner ? "No models are registered yet. Register the first one below." : "No models are registered. Ask the owner to register one.");
+    replace(statusLine, models.length ? `${count(models.length)} models` : isOwner ? "No models are registered yet. Register the first one below." : "No models are registered. Ask the owner to register one.");
     replace(list, models.map(card));
   }
 
@@ -45,14 +45,14 @@ export async function showModels(main) {
         isOwner ? el("button", { type: "button", class: "plain", "aria-label": `Delete ${one.name}`, onclick: () => remove(one) }, "Delete") : null));
   }
 
-  replace(main, el("h1", {}, "Models"), told, trouble, list, isOwner ? [el("h2", {}, "Register a model"), await registration(look)] : null);
+  replace(main, el("h1", {}, "Models"), statusLine, trouble, list, isOwner ? [el("h2", {}, "Register a model"), await registration(look)] : null);
   await look();
 }
 
 async function registration(done) {
   const fields = fieldsOf(await schemaOf("NewModel"));
   const trouble = problemBox();
-  const told = el("p", { class: "told", role: "status" });
+  const statusLine = el("p", { class: "told", role: "status" });
   const button = el("button", { type: "submit", class: "button" }, "Register");
   async function submit(event) {
     event.preventDefault();
@@ -60,18 +60,18 @@ async function registration(done) {
     const values = valuesOf(fields);
     if (values === null) return;
     button.disabled = true;
-    replace(told, "Opening the model…");
+    replace(statusLine, "Opening the model…");
     try {
       const model = await send("POST", "/models", values);
-      replace(told, "Registered ", userText(model.name), ".");
+      replace(statusLine, "Registered ", userText(model.name), ".");
       for (const one of fields) one.input.value = "";
       await done();
     } catch (error) {
-      replace(told);
+      replace(statusLine);
       if (!error.problem || !showFieldError(fields, error.problem)) showError(trouble, error);
     } finally {
       button.disabled = false;
     }
   }
-  return el("form", { class: "register", novalidate: true, onsubmit: submit }, el("div", { class: "form-fields" }, fields.map((one) => one.element)), el("div", { class: "buttons" }, button), told, trouble);
+  return el("form", { class: "register", novalidate: true, onsubmit: submit }, el("div", { class: "form-fields" }, fields.map((one) => one.element)), el("div", { class: "buttons" }, button), statusLine, trouble);
 }

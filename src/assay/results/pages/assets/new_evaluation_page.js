@@ -25,15 +25,15 @@ export async function showNewEvaluation(main) {
   const fields = fieldsOf(settings);
   const judge = field("judge", { type: "string", enum: models.map((one) => one.name), description: request.properties.judge.description });
   const priority = field("priority", request.properties.priority);
-  const beside = [...(models.length ? [judge] : []), priority];
+  const otherFields = [...(models.length ? [judge] : []), priority];
   const usual = fields.filter((one) => USUAL.includes(one.name));
   const others = fields.filter((one) => !USUAL.includes(one.name));
   const trouble = problemBox();
   const start = el("button", { type: "submit", class: "button" }, "Start");
-  const told = el("span", { class: "told", role: "status" });
+  const statusLine = el("span", { class: "told", role: "status" });
   const asked = () => {
     const chosen = model.read();
-    const [set, more] = [valuesOf(fields), valuesOf(beside)];
+    const [set, more] = [valuesOf(fields), valuesOf(otherFields)];
     if (!chooser.chosen.size) chooser.showError("Select at least one dataset.");
     if (chosen === null || set === null || more === null || !chooser.chosen.size) return null;
     return { ...chosen, datasets: [...chooser.chosen], settings: set, ...more };
@@ -44,28 +44,28 @@ export async function showNewEvaluation(main) {
     showError(trouble, null);
     const body = asked();
     if (body === null) {
-      replace(told, "Complete the fields marked above.");
+      replace(statusLine, "Complete the fields marked above.");
       return;
     }
     start.disabled = true;
-    replace(told, "Checking the datasets…");
+    replace(statusLine, "Checking the datasets…");
     try {
       const { evaluation } = await send("POST", "/evaluations", body);
       location.assign(`/evaluations/${evaluation.id}`);
     } catch (error) {
-      replace(told);
+      replace(statusLine);
       start.disabled = false;
-      refused(error);
+      showRejection(error);
     }
   }
 
   // Shows each error next to the field that fixes it.
-  function refused(error) {
+  function showRejection(error) {
     const { problem } = error;
     const words = problem && `${problem.what}. Fix: ${problem.fix}`;
     if (problem?.code === "TEAM-031" || problem?.code === "TEAM-033") model.showError(words);
     else if (problem?.code === "TEAM-041") chooser.showError(words);
-    else if (!problem || problem.where || !showFieldError([...fields, ...beside], problem)) showError(trouble, error);
+    else if (!problem || problem.where || !showFieldError([...fields, ...otherFields], problem)) showError(trouble, error);
     (document.querySelector("form .trouble:not(:empty):not([hidden])") ?? trouble).scrollIntoView({ block: "center" });
   }
 
@@ -83,8 +83,8 @@ export async function showNewEvaluation(main) {
     // The upload is a separate form, and forms do not nest: what follows belongs to the first one.
     el("section", {}, el("h2", {}, "Settings"), el("p", { class: "faint" }, "Settings that you leave empty use their default, or the dataset's own value."),
       el("div", { class: "form-fields" }, usual.map((one) => one.element)),
-      fold("More settings", () => el("div", { class: "form-fields" }, [...others, ...beside].map((one) => one.element)), { class: "fold" })),
+      fold("More settings", () => el("div", { class: "form-fields" }, [...others, ...otherFields].map((one) => one.element)), { class: "fold" })),
     trouble,
-    el("div", { class: "start" }, start, told)));
+    el("div", { class: "start" }, start, statusLine)));
   start.setAttribute("form", "ask");
 }

@@ -17,13 +17,13 @@ const SCALES = {
       const [low, high] = [Math.min(...known), Math.max(...known)];
       return values.map((value) => (value === null ? 0 : high > low ? (value - low) / (high - low) : 1));
     },
-    beside: (value, best) => (value === best ? "best" : plain(value - best)),
+    note: (value, best) => (value === best ? "best" : plain(value - best)),
   },
   shares: {
     label: "Shares",
     words: "Bars show the softmax of the values over all options.",
     lengths: shares,
-    beside: (value, best, share) => percent(share),
+    note: (value, best, share) => percent(share),
   },
 };
 
@@ -38,7 +38,7 @@ function width(share) {
   return { width: `${(100 * share).toFixed(3)}%` };
 }
 
-function bar(label, value, length, start, beside, { isBest, isRight }) {
+function bar(label, value, length, start, note, { isBest, isRight }) {
   return el("div", { class: `level${isBest ? " is-best" : ""}`, role: "listitem" },
     el("span", { class: "level-label" }, userText(label), isRight ? el("span", { class: "right-mark", title: "right answer" }, " ✓") : null),
     el("span", { class: "level-track" },
@@ -46,7 +46,7 @@ function bar(label, value, length, start, beside, { isBest, isRight }) {
       // The margin of the best option over the runner-up.
       isBest && start !== null ? el("span", { class: "level-margin", title: "margin over the runner-up", style: { left: `${(100 * start).toFixed(3)}%`, ...width(length - start) } }) : null),
     el("span", { class: "level-value" }, value === null ? NOT_KNOWN : plain(value)),
-    el("span", { class: "level-beside" }, value === null ? null : beside));
+    el("span", { class: "level-beside" }, value === null ? null : note));
 }
 
 function panel(way, options, gold, scale, isDeciding) {
@@ -60,7 +60,7 @@ function panel(way, options, gold, scale, isDeciding) {
     el("p", { class: "faint" }, el("b", { class: gold.has(found.best) ? "o-R" : gold.size ? "o-W" : null }, userText(options[found.best].label)), " wins",
       found.margin === null ? null : `, by ${plain(found.margin)} ${way.unit}`),
     el("div", { class: "levels", role: "list" }, options.map((option, index) =>
-      bar(option.label, values[index], lengths[index], next, scale.beside(values[index], values[found.best], parts[index]), { isBest: index === found.best, isRight: gold.has(index) }))));
+      bar(option.label, values[index], lengths[index], next, scale.note(values[index], values[found.best], parts[index]), { isBest: index === found.best, isRight: gold.has(index) }))));
 }
 
 function agreement(ways, options) {

@@ -95,10 +95,10 @@ export function parts(run) {
     const named = (row) => (!title.startsWith("Groups") ? { ...row, label: run.manifest.tasks.length > 1 ? row.label : "", note: row.method } : row);
     for (const some of [shares, others]) if (some.length) found.push(folded(some.length, title, intervalBars(some.map(named), { label: title, onchoose: go })));
   }
-  const beside = run.rows.filter((row) => !row.is_listed && row.group === null);
-  if (beside.length) {
-    found.push(el("details", { class: "fold" }, el("summary", {}, "Other metrics", el("span", { class: "faint" }, ` ${count(beside.length)}`)),
-      facts(["task", "method", "metric", "value", "95 % interval"], beside.map((row) => [row.label, row.method.split(" ")[0], row.metric, row.shown, row.interval]))));
+  const others = run.rows.filter((row) => !row.is_listed && row.group === null);
+  if (others.length) {
+    found.push(el("details", { class: "fold" }, el("summary", {}, "Other metrics", el("span", { class: "faint" }, ` ${count(others.length)}`)),
+      facts(["task", "method", "metric", "value", "95 % interval"], others.map((row) => [row.label, row.method.split(" ")[0], row.metric, row.shown, row.interval]))));
   }
   return found.length ? [el("h2", {}, "Breakdown"), ...found] : [];
 }

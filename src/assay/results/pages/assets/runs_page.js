@@ -59,13 +59,13 @@ class RunList {
     this.isWhole = false;
     this.search = el("input", { type: "search", placeholder: "Search runs, models, datasets", "aria-label": "Search runs", oninput: () => setState({ q: this.search.value }) });
     this.selects = el("div", { class: "selects" });
-    this.told = el("p", { class: "told", role: "status" });
+    this.statusLine = el("p", { class: "told", role: "status" });
     this.trouble = el("div", { role: "alert" });
     this.head = el("thead", {});
     this.body = el("tbody", {});
     this.more = el("p", {});
     this.bar = el("div", { class: "compare-bar", role: "region", "aria-label": "Comparison", hidden: true });
-    this.element = el("div", { class: "runs" }, el("h1", {}, "Runs"), el("div", { class: "tools" }, this.search, this.selects), this.trouble, this.told,
+    this.element = el("div", { class: "runs" }, el("h1", {}, "Runs"), el("div", { class: "tools" }, this.search, this.selects), this.trouble, this.statusLine,
       el("div", { class: "runs-scroll" }, el("table", {}, this.head, this.body)), this.more, this.bar);
   }
 
@@ -116,7 +116,7 @@ class RunList {
 
   // Keeps the elements of unchanged rows, so that the focus stays while other runs grow.
   drawRows(runs) {
-    const held = this.body.contains(document.activeElement) ? document.activeElement.dataset.hold : undefined;
+    const focused = this.body.contains(document.activeElement) ? document.activeElement.dataset.hold : undefined;
     const made = new Map();
     const rows = runs.map((run) => {
       const content = JSON.stringify([run, run.status === "running" && ago(run.changed) > SILENT_S ? Date.now() : 0]);
@@ -127,7 +127,7 @@ class RunList {
     });
     this.made = made;
     if (rows.length !== this.body.children.length || rows.some((row, nth) => row !== this.body.children[nth])) replace(this.body, rows);
-    if (held !== undefined && !this.body.contains(document.activeElement)) [...this.body.querySelectorAll("[data-hold]")].find((node) => node.dataset.hold === held)?.focus();
+    if (focused !== undefined && !this.body.contains(document.activeElement)) [...this.body.querySelectorAll("[data-hold]")].find((node) => node.dataset.hold === focused)?.focus();
   }
 
   drawTools(runs) {
@@ -142,7 +142,7 @@ class RunList {
       this.offered = offered;
       replace(this.selects, choose("model", "Model", models), choose("dataset", "Dataset", datasets), choose("status", "Status", statuses, (value) => STATUSES[value] ?? value));
     }
-    replace(this.told, this.runs.length ? `${count(runs.length)} of ${count(this.runs.length)} runs` : this.isUnread ? null : "No runs yet. Start one with `assay run data.csv`; it appears here automatically.");
+    replace(this.statusLine, this.runs.length ? `${count(runs.length)} of ${count(this.runs.length)} runs` : this.isUnread ? null : "No runs yet. Start one with `assay run data.csv`; it appears here automatically.");
   }
 
   row(run) {

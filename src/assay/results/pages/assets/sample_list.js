@@ -18,9 +18,9 @@ export class SampleList {
     this.selects = el("div", { class: "selects" });
     this.head = el("div", { class: "row head", role: "row" });
     this.body = el("div", { class: "body" });
-    this.told = el("p", { class: "told", role: "status" });
+    this.statusLine = el("p", { class: "told", role: "status" });
     this.scroller = el("div", { class: "scroller", role: "table", tabindex: 0, "aria-label": "Samples", onscroll: () => this.draw(), onkeydown: (event) => this.key(event) }, this.head, this.body);
-    this.element = el("div", attributes, el("div", { class: "tools" }, this.search, this.selects), this.chips, this.told, this.scroller);
+    this.element = el("div", attributes, el("div", { class: "tools" }, this.search, this.selects), this.chips, this.statusLine, this.scroller);
     new ResizeObserver(() => this.draw()).observe(this.scroller);
   }
 
@@ -90,10 +90,10 @@ export class SampleList {
     this.body.style.setProperty("height", `${this.rows.length * ROW}px`);
     const shown = [];
     for (let nth = first; nth < last; nth++) shown.push(this.row(nth, this.rows[nth]));
-    const held = this.body.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
+    const focused = this.body.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
     const why = this.columns.ids.length ? "No samples match these filters." : "No samples yet. A sample appears here once all its requests are answered.";
     replace(this.body, shown, this.rows.length ? null : el("p", { class: "empty" }, why));
-    if (held) shown.find((row) => row.getAttribute("href") === held)?.focus({ preventScroll: true });
+    if (focused) shown.find((row) => row.getAttribute("href") === focused)?.focus({ preventScroll: true });
   }
 
   row(nth, place) {

@@ -45,7 +45,7 @@ function outcomeOf(track, place) {
 
 function navigation(table, place) {
   const step = (way, label, key) => {
-    const other = table.beside(place, way);
+    const other = table.neighbour(place, way);
     return other === null ? el("span", { class: "step off" }, label) : goes({ ...table.stateOf(other), part: null }, { class: "step", "data-step": way, title: `key ${key}` }, label);
   };
   const at = table.rows.indexOf(place);
@@ -166,6 +166,6 @@ addEventListener("keydown", (event) => {
   if (event.target.closest?.(isBusy)) return;
   if (event.key === "Escape") return setState(ALL);
   const step = { j: 1, ArrowRight: 1, k: -1, ArrowLeft: -1 }[event.key];
-  const other = step ? current.table.beside(current.place, step) : null;
+  const other = step ? current.table.neighbour(current.place, step) : null;
   if (other !== null) setState({ ...current.table.stateOf(other), part: null });
 });

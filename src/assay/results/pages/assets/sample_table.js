@@ -64,7 +64,7 @@ export class SampleTable extends SampleList {
   }
 
   // Returns the previous or next place in the current order; null at an end.
-  beside(place, step) {
+  neighbour(place, step) {
     const at = this.rows.indexOf(place);
     return at < 0 ? null : this.rows[at + step] ?? null;
   }
@@ -148,7 +148,7 @@ export class SampleTable extends SampleList {
         this.choice("group", "Group", all(groups, this.state.group)));
     }
     this.offered = offered;
-    replace(this.told, `${count(this.rows.length)} of ${count(this.columns.n)} samples`,
+    replace(this.statusLine, `${count(this.rows.length)} of ${count(this.columns.n)} samples`,
       this.run.n_samples > this.columns.n ? `; the run has ${count(this.run.n_samples)}, use \`assay view\` to see more` : null);
   }
 

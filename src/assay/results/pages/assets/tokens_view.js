@@ -101,7 +101,7 @@ function readout(piece, n) {
 
 // A row of tokens. Pointer, click and arrow keys show a token's values below it, followed by `foot`.
 function line(pieces, n, { before, isCut, skipped, name, foot }) {
-  const told = el("p", { class: "readout faint", "aria-live": "polite" });
+  const statusLine = el("p", { class: "readout faint", "aria-live": "polite" });
   const row = el("div", { class: "heat", dir: "auto", tabindex: 0, role: "group", "aria-label": `${name}: tokens, use the arrow keys` });
   let current = -1;
   const show = (nth) => {
@@ -110,7 +110,7 @@ function line(pieces, n, { before, isCut, skipped, name, foot }) {
     if (!token) return;
     current = nth;
     token.classList.add("is-current");
-    replace(told, readout(pieces[nth], n));
+    replace(statusLine, readout(pieces[nth], n));
   };
   const pointed = (event) => {
     const token = event.target.closest("[data-nth]");
@@ -138,7 +138,7 @@ function line(pieces, n, { before, isCut, skipped, name, foot }) {
     row.append(more);
   };
   grow();
-  return el("div", { class: "heat-box" }, row, el("div", { class: "heat-foot" }, told, foot));
+  return el("div", { class: "heat-box" }, row, el("div", { class: "heat-foot" }, statusLine, foot));
 }
 
 function tokenTable(pieces, n) {

@@ -17,25 +17,25 @@ export async function uploadForm(done) {
     if (!name.input.value) name.input.value = stem.replace(/[^\p{L}\p{N}_.+-]+/gu, "_");
   });
   const trouble = problemBox();
-  const told = el("p", { class: "told", role: "status" });
+  const statusLine = el("p", { class: "told", role: "status" });
   const button = el("button", { type: "submit", class: "plain" }, "Check and upload");
   async function submit(event) {
     event.preventDefault();
     showError(trouble, null);
-    replace(told);
+    replace(statusLine);
     const values = valuesOf(fields);
     if (values === null) return;
     const form = new FormData();
     for (const [key, value] of Object.entries(values)) form.append(key, value);
     button.disabled = true;
-    replace(told, "Reading the dataset…");
+    replace(statusLine, "Reading the dataset…");
     try {
       const dataset = await send("POST", "/datasets", form);
-      replace(told, "Uploaded as ", userText(dataset.name), ".");
+      replace(statusLine, "Uploaded as ", userText(dataset.name), ".");
       for (const one of fields) one.input.value = "";
       done(dataset);
     } catch (error) {
-      replace(told);
+      replace(statusLine);
       // Show problems of the table with their places, and problems of a field next to the field.
       if (!error.problem || error.problem.where || !showFieldError(fields, error.problem)) showError(trouble, error);
     } finally {
@@ -43,5 +43,5 @@ export async function uploadForm(done) {
     }
   }
   return el("form", { class: "upload", novalidate: true, onsubmit: submit },
-    el("div", { class: "form-fields" }, fields.map((one) => one.element)), el("div", { class: "buttons" }, button), told, trouble);
+    el("div", { class: "form-fields" }, fields.map((one) => one.element)), el("div", { class: "buttons" }, button), statusLine, trouble);
 }
