@@ -33,7 +33,7 @@ def test_rows_are_streamed_where_the_disk_has_no_room(
     assert kept.status == 0, kept.err
     lead_clients(monkeypatch, hub, tmp_path / "other")
     streamed = assay(*SST2, "--stream")
-    assert "rows are streamed from the hub each time they are read: as asked" in streamed.out
+    assert "rows are streamed from the hub each time they are read: streaming is on" in streamed.out
     assert "is complete" in streamed.err, "the same rows, the same run"
     assert list((tmp_path / "other").rglob("*.arrow")) == []
     full = shutil.disk_usage(tmp_path)._replace(free=100)

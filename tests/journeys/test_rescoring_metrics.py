@@ -196,7 +196,7 @@ def test_values_of_documents_are_chosen_by_name(workdir: Path) -> None:
 
 def test_where_no_code_of_a_dataset_scores_there_is_no_such_metric() -> None:
     made("sentences.jsonl")
-    assert "it reports none" in refused("RESCORE-003", "--metric", "own:accuracy")
+    assert "reported: none" in refused("RESCORE-003", "--metric", "own:accuracy")
 
 
 def test_answers_that_were_never_scored_are_scored_by_one_of_the_dataset_s_metrics() -> None:

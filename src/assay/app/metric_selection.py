@@ -148,6 +148,6 @@ def select_own_metrics(
             hint = suggest_name(name, there)
             what = f"{OWN_PREFIX}{name}: no dataset's own code reports it{hint}; reported: {has}"
             raise UsageError(
-                Problem("RESCORE-003", what, "name one of these, or a metric of `assay score --list`")
+                Problem("RESCORE-003", what, "name a reported metric, or one of `assay score --list`")
             )
     return {place: tuple(name for name in names if name in known.get(place, ())) for place in places}
