@@ -7,9 +7,11 @@ docs/reference/glossary.md has the words to use instead.
 
 from __future__ import annotations
 
+import io
 import re
 import subprocess
 import sys
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,7 +38,8 @@ BANNED = {
 }
 """Patterns of phrases, and what to write instead."""
 _PATTERN = re.compile("|".join(f"(?:{pattern})" for pattern in BANNED), re.IGNORECASE)
-_QUOTED = re.compile(r"`[^`\n]*`")
+_QUOTED = re.compile(r"(?<!`)`[^`\n]*`(?!`)")
+_JS_PROSE = re.compile(r"//.*|\"[^\"]*\"|'[^']*'|`[^`]*`")
 _EXEMPT = {
     "docs/reference/glossary.md",
     "tests/architecture/prose.py",
@@ -55,12 +58,29 @@ def find_banned_phrases() -> Iterator[str]:
     for name in names:
         if name in _EXEMPT or not (ROOT / name).is_file():
             continue
-        for number, line in enumerate((ROOT / name).read_text(encoding="utf-8").splitlines(), 1):
-            for match in _PATTERN.finditer(_QUOTED.sub("", line)):
+        for number, text in _read_prose(ROOT / name):
+            for match in _PATTERN.finditer(_QUOTED.sub("", text)):
                 instead = next(
                     words for pattern, words in BANNED.items() if re.fullmatch(pattern, match[0], re.I)
                 )
                 yield f"{name}:{number}: {match[0]!r} (write: {instead})"
+
+
+def _read_prose(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines that people read, with their numbers: of code, its comments and strings alone."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".py":
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type in (tokenize.STRING, tokenize.COMMENT):
+                # The expressions of an f-string are code.
+                yield token.start[0], re.sub(r"\{[^{}]*\}", "", token.string)
+        return
+    for number, line in enumerate(text.splitlines(), 1):
+        if path.suffix != ".js":
+            yield number, line
+            continue
+        for match in _JS_PROSE.finditer(line):
+            yield number, re.sub(r"\$\{[^{}]*\}", "", match[0])
 
 
 if __name__ == "__main__":

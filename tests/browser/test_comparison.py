@@ -58,7 +58,7 @@ def three(runs: Path) -> str:
 
 
 def told(page: Page) -> int:
-    return int(page.locator(".told").inner_text().split(" of ")[0].replace(",", ""))
+    return int(page.locator(".status-line").inner_text().split(" of ")[0].replace(",", ""))
 
 
 def test_the_head_says_who_is_better(browser_page: Page, two: str) -> None:

@@ -30,7 +30,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def told(page: Page) -> int:
-    return int(page.locator(".told").inner_text().split(" of ")[0].replace(",", ""))
+    return int(page.locator(".status-line").inner_text().split(" of ")[0].replace(",", ""))
 
 
 def test_the_score_stands_with_its_company(browser_page: Page, report: str) -> None:
@@ -47,7 +47,7 @@ def test_the_score_stands_with_its_company(browser_page: Page, report: str) -> N
 def test_filters_sort_and_search(browser_page: Page, report: str) -> None:
     page = browser_page
     page.goto(report)
-    expect(page.locator(".told")).to_have_text("200 of 200 samples")
+    expect(page.locator(".status-line")).to_have_text("200 of 200 samples")
     counts = {}
     for name in ("right", "wrong", "failed"):
         chip = page.locator(f".chip.{name}")

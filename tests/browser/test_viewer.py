@@ -57,22 +57,22 @@ def names(page: Page) -> list[str]:
 def test_runs_are_listed_searched_filtered_and_sorted(browser_page: Page, viewer: Viewer) -> None:
     page = browser_page
     page.goto(viewer.address)
-    expect(page.locator(".told")).to_have_text("3 of 3 runs")
+    expect(page.locator(".status-line")).to_have_text("3 of 3 runs")
     assert names(page) == ["gamma", "beta", "alpha"]
     row = page.locator("tr", has_text="alpha")
     expect(row).to_contain_text("100.0 %")
     expect(row).to_contain_text("50.0–100.0")
     page.get_by_label("Search runs").fill("질문")
-    expect(page.locator(".told")).to_have_text("1 of 3 runs")
+    expect(page.locator(".status-line")).to_have_text("1 of 3 runs")
     page.get_by_label("Search runs").fill("")
     page.get_by_label("Model").select_option("model-b")
-    expect(page.locator(".told")).to_have_text("2 of 3 runs")
+    expect(page.locator(".status-line")).to_have_text("2 of 3 runs")
     page.get_by_role("button", name="Run", exact=True).click()
     assert names(page) == ["beta", "gamma"]
     address = page.url
     page.goto("about:blank")
     page.goto(address)
-    expect(page.locator(".told")).to_have_text("2 of 3 runs")
+    expect(page.locator(".status-line")).to_have_text("2 of 3 runs")
     assert names(page) == ["beta", "gamma"]
 
 
@@ -80,7 +80,7 @@ def test_a_run_opens_and_its_samples(browser_page: Page, viewer: Viewer) -> None
     page = browser_page
     page.goto(viewer.address)
     page.get_by_role("link", name="alpha").click()
-    expect(page.locator(".told").first).to_contain_text("2 of 2 samples")
+    expect(page.locator(".status-line").first).to_contain_text("2 of 2 samples")
     page.locator("a.row").first.click()
     expect(page.locator("#sample")).to_contain_text("What is said?")
 
@@ -104,15 +104,15 @@ def test_a_folder_that_cannot_be_read_is_told_on_the_page(
 ) -> None:
     page = browser_page
     page.goto(viewer.address)
-    expect(page.locator(".told")).to_have_text("3 of 3 runs")
+    expect(page.locator(".status-line")).to_have_text("3 of 3 runs")
     away = runs.rename(runs.with_name("away"))
     told = page.get_by_role("alert")
     expect(told).to_have_text(
         f"Cannot list the runs in {runs.name}: the folder cannot be read: No such file or directory"
     )
-    expect(page.locator(".told")).to_have_text("")
+    expect(page.locator(".status-line")).to_have_text("")
     away.rename(runs)
-    expect(page.locator(".told")).to_have_text("3 of 3 runs")
+    expect(page.locator(".status-line")).to_have_text("3 of 3 runs")
     expect(told).to_have_text("")
 
 
@@ -133,7 +133,7 @@ def test_runs_are_chosen_to_be_compared(browser_page: Page, viewer: Viewer) -> N
 def test_the_list_and_a_run_grow_while_one_looks(browser_page: Page, viewer: Viewer, runs: Path) -> None:
     page = browser_page
     page.goto(viewer.address)
-    expect(page.locator(".told")).to_have_text("3 of 3 runs")
+    expect(page.locator(".status-line")).to_have_text("3 of 3 runs")
     folder = write_run(
         runs / "live", ["a"], status=RunStatus.RUNNING, n_planned=4, started="2026-02-01T00:00:00+00:00"
     )
@@ -142,7 +142,7 @@ def test_the_list_and_a_run_grow_while_one_looks(browser_page: Page, viewer: Vie
     append_samples(folder, ["b", "c"], first=1)
     expect(row).to_contain_text("3 of 4")
     row.get_by_role("link").click()
-    told = page.locator(".told").first
+    told = page.locator(".status-line").first
     expect(told).to_contain_text("3 of 3 samples")
     append_samples(folder, ["d"], first=3)
     expect(told).to_contain_text("4 of 4 samples")
@@ -151,9 +151,9 @@ def test_the_list_and_a_run_grow_while_one_looks(browser_page: Page, viewer: Vie
     write_run(folder, ["x", "y"], status=RunStatus.RUNNING, n_planned=4, started=again)
     expect(told).to_contain_text("2 of 2 samples")
     page.goto(viewer.address)
-    expect(page.locator(".told")).to_have_text("4 of 4 runs")
+    expect(page.locator(".status-line")).to_have_text("4 of 4 runs")
     shutil.rmtree(folder)
-    expect(page.locator(".told")).to_have_text("3 of 3 runs")
+    expect(page.locator(".status-line")).to_have_text("3 of 3 runs")
 
 
 def test_nobody_loses_their_place_while_a_run_grows(browser_page: Page, viewer: Viewer, runs: Path) -> None:
@@ -180,7 +180,7 @@ def test_nobody_loses_their_place_in_a_run_that_grows(browser_page: Page, viewer
     page = browser_page
     live = write_run(runs / "live", ["a"] * 200, status=RunStatus.RUNNING, n_planned=900)
     page.goto(f"{viewer.address}runs/live")
-    told = page.locator(".told").first
+    told = page.locator(".status-line").first
     expect(told).to_contain_text("200 of 200 samples")
     page.get_by_text("Counters and versions").click()
     page.locator(".scroller").evaluate("one => { one.scrollTop = 4000; }")
@@ -228,7 +228,7 @@ def test_samples_come_once_however_slow_the_server_is(browser_page: Page, viewer
 
     page.route("**/samples*", slowly)
     page.goto(f"{viewer.address}runs/live")
-    told = page.locator(".told").first
+    told = page.locator(".status-line").first
     expect(told).to_contain_text("1 of 1 samples")
     for nth in range(1, 4):
         append_samples(live, ["b"], first=nth)
@@ -245,7 +245,7 @@ def test_a_run_that_is_deleted_while_one_looks_is_told(
     faults.allow("404")
     with browser_page.expect_response("**/events"):
         browser_page.goto(f"{viewer.address}runs/beta")
-    expect(browser_page.locator(".told").first).to_contain_text("1 of 1 samples")
+    expect(browser_page.locator(".status-line").first).to_contain_text("1 of 1 samples")
     (runs / "beta").rename(runs.parent / "away")
     expect(browser_page.locator(".lost")).to_contain_text("no longer exists")
 
@@ -275,7 +275,7 @@ def test_a_server_that_is_gone_is_told(browser_page: Page, runs: Path, faults: F
     faults.allow("Failed to fetch")
     with viewing(runs) as viewer:
         browser_page.goto(viewer.address)
-        expect(browser_page.locator(".told")).to_have_text("3 of 3 runs")
+        expect(browser_page.locator(".status-line")).to_have_text("3 of 3 runs")
         expect(browser_page.locator(".lost")).to_have_count(0)
     # The browser tries again, and complains of that.
     browser_page.wait_for_event("console", lambda message: "ERR_" in message.text)
@@ -302,7 +302,7 @@ class TestTokens:
     ) -> None:
         assert self.token in closed.address
         browser_page.goto(closed.address)
-        expect(browser_page.locator(".told")).to_have_text("3 of 3 runs")
+        expect(browser_page.locator(".status-line")).to_have_text("3 of 3 runs")
         assert self.token not in browser_page.url
         (cookie,) = browser_context.cookies()
         assert cookie.get("httpOnly")
@@ -320,7 +320,7 @@ class TestTokens:
         expect(page.get_by_role("alert")).to_contain_text("not valid")
         page.get_by_label("Token").fill(self.token)
         page.get_by_role("button", name="Continue").click()
-        expect(page.locator(".told").first).to_contain_text("2 of 2 samples")
+        expect(page.locator(".status-line").first).to_contain_text("2 of 2 samples")
 
     def test_a_link_on_another_site_opens_for_who_has_signed_in(
         self, browser_page: Page, closed: Viewer, tmp_path: Path, faults: Faults
@@ -330,10 +330,10 @@ class TestTokens:
         faults.expect("request beyond file://")
         browser_page.goto(other.as_uri())
         browser_page.goto(closed.address)
-        expect(browser_page.locator(".told")).to_have_text("3 of 3 runs")
+        expect(browser_page.locator(".status-line")).to_have_text("3 of 3 runs")
         browser_page.goto(other.as_uri())
         browser_page.get_by_text("look").click()
-        expect(browser_page.locator(".told").first).to_contain_text("2 of 2 samples")
+        expect(browser_page.locator(".status-line").first).to_contain_text("2 of 2 samples")
 
 
 @pytest.fixture
@@ -433,7 +433,7 @@ def test_what_is_not_seen_is_written_out_as_python_does(browser_page: Page, tmp_
     write_run(tmp_path / "runs" / "one", ["yes"], model=model)
     with shown(browser_page, tmp_path / "runs") as viewer:
         browser_page.goto(viewer.address)
-        expect(browser_page.locator(".told")).to_have_text("1 of 1 runs")
+        expect(browser_page.locator(".status-line")).to_have_text("1 of 1 runs")
         assert browser_page.locator("td.model bdi").text_content() == escape_invisible(model)
 
 
@@ -465,7 +465,7 @@ class TestHostile:
 
     def test_in_the_list_of_runs(self, browser_page: Page, viewer: Viewer) -> None:
         browser_page.goto(viewer.address)
-        expect(browser_page.locator(".told")).to_have_text(f"{len(HOSTILE)} of {len(HOSTILE)} runs")
+        expect(browser_page.locator(".status-line")).to_have_text(f"{len(HOSTILE)} of {len(HOSTILE)} runs")
         expect(browser_page.locator("td.model", has_text="<img src=x onerror=alert(1)>")).to_be_visible()
         self.check(browser_page)
         browser_page.set_viewport_size({"width": 380, "height": 800})
@@ -476,7 +476,7 @@ class TestHostile:
         page = browser_page
         page.goto(viewer.address)
         page.locator("td.name a").nth(len(HOSTILE) - 1 - nth).click()
-        expect(page.locator(".told").first).to_contain_text("2 of 2 samples")
+        expect(page.locator(".status-line").first).to_contain_text("2 of 2 samples")
         self.check(page)
         page.locator("a.row").nth(1).click()
         expect(page.locator("#sample")).to_be_visible()
@@ -491,7 +491,7 @@ class TestHostile:
         page = browser_page
         name = sorted(folder.name for folder in hostile.iterdir())[nth]
         page.goto(f"{viewer.address}compare?run={quote(name)}&run={quote(name)}")
-        expect(page.locator(".told")).to_have_text("2 of 2 samples")
+        expect(page.locator(".status-line")).to_have_text("2 of 2 samples")
         self.check(page)
         page.set_viewport_size({"width": 360, "height": 800})
         self.check(page)

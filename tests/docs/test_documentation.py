@@ -348,7 +348,7 @@ def test_every_quirk_of_configs_stands_in_their_page_in_its_words() -> None:
         *map(quirk_row, MULTIMODAL_DIFFERENCES),
         *map(quirk_row, RETRIEVER_QUIRKS),
     ]
-    _, _, table = page.partition("## Quirks\n")
+    _, _, table = page.partition("## Differences from the originals\n")
     assert [line for line in table.partition("\n## ")[0].splitlines() if line.startswith("| `")] == rows
 
 

@@ -63,7 +63,7 @@ class PendingSamples:
 
     @property
     def is_backlog_full(self) -> bool:
-        """Whether so many samples wait for the first one that no further sample should be started."""
+        """Whether too many samples wait for the first one to start another."""
         return self._n_held >= MOST_HELD or self._n_held_chars >= MOST_HELD_CHARS
 
     @property

@@ -10,7 +10,7 @@ from assay.backends.problems import load_error
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _MAX_MMAP_THRESHOLD = 32 << 20
-"""The largest block that glibc can be told to keep."""
+"""The largest block that glibc can keep."""
 
 DTYPES = ("float32", "bfloat16", "float16")
 

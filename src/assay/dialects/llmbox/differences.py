@@ -126,7 +126,7 @@ _DIFFERENCES: tuple[Difference[ClassTraits], ...] = (
         "ape",
         _has_argument("ape"),
         "it crashes; another model would propose, and the instruction with the worst likelihood would win",
-        "the model itself proposes; the instruction with the best score on rows set aside wins",
+        "the model itself proposes; the instruction with the best score on held-out rows wins",
         is_reproduced=False,
     ),
     Difference(

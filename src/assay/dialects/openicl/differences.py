@@ -83,7 +83,7 @@ DIFFERENCES: tuple[Difference[EntryTraits], ...] = (
         "spaces_at_the_end",
         lambda one: one.inference.form in ("answer", "choices") and not one.is_chat,
         "a prompt may end in a space, which the model would have written with its next word",
-        "spaces at the end of a prompt are left away",
+        "spaces at the end of a prompt are removed",
     ),
     Difference(
         "stop_texts",
@@ -163,9 +163,14 @@ def find_differences(
     ]
     of_templates: list[Difference[EntryTraits]] = [
         Difference(
-            told.name, touches_every_task, told.original, told.corrected, told.is_reproduced, told.faithful
+            difference.name,
+            touches_every_task,
+            difference.original,
+            difference.corrected,
+            difference.is_reproduced,
+            difference.faithful,
         )
-        for told in one.templates.differences(is_labelled=one.is_labelled)
+        for difference in one.templates.differences(is_labelled=one.is_labelled)
     ]
     return (
         *select_differences((*DIFFERENCES, *of_scoring), one, is_faithful=is_faithful),

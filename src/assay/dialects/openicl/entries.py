@@ -86,9 +86,9 @@ def apply_to_entries(
     for problem in (problem for error in raised for problem in error.problems):
         nowhere = msgspec.structs.replace(problem, where=None)
         places.setdefault(nowhere, {})[problem.where] = None
-    told = [_merge_places(problem, list(where)) for problem, where in places.items()]
+    merged = [_merge_places(problem, list(where)) for problem, where in places.items()]
     left = sum(error.total - len(error.problems) for error in raised)
-    raise kind(told, total=len(told) + left) from raised[0]
+    raise kind(merged, total=len(merged) + left) from raised[0]
 
 
 def _merge_places(problem: Problem, where: Sequence[Origin | None]) -> Problem:

@@ -46,13 +46,13 @@ def render_judge_prompt(
     """Return the judge's prompt for a row. `answer`: a text, or one per turn. `second`: the other answer."""
     own = {name: value for name, value in fields.items() if name not in JUDGE_FIELDS}
     shown = templates.generation({name: _fill_prompt_column(value, own) for name, value in own.items()}, ())
-    told = _build_judge_values(gold, answer) | ({} if second is None else {_RIVAL: second})
+    values = _build_judge_values(gold, answer) | ({} if second is None else {_RIVAL: second})
     if not is_faithful:
         known = fields.get(REFERENCE)
-        told[REFERENCE] = told[_GOLD[0]] if known is None else str(known)
+        values[REFERENCE] = values[_GOLD[0]] if known is None else str(known)
 
     def filled(text: str) -> str:
-        return _HOLE.sub(lambda hole: told.get(hole[1], ""), text)
+        return _HOLE.sub(lambda hole: values.get(hole[1], ""), text)
 
     if isinstance(shown, str):
         return filled(shown)
@@ -69,5 +69,5 @@ def _fill_prompt_column(value: Any, columns: Mapping[str, Any]) -> Any:
 def _build_judge_values(gold: Any, answer: Any) -> dict[str, str]:
     turns: Sequence[Any] = answer if isinstance(answer, list | tuple) else (answer,)
     whole = "\n\n".join(map(str, turns))
-    told = {**dict.fromkeys(_ANSWER, whole), **dict.fromkeys(_GOLD, "" if gold is None else str(gold))}
-    return told | {f"prediction_r{turn}": str(text) for turn, text in enumerate(turns, 1)}
+    values = {**dict.fromkeys(_ANSWER, whole), **dict.fromkeys(_GOLD, "" if gold is None else str(gold))}
+    return values | {f"prediction_r{turn}": str(text) for turn, text in enumerate(turns, 1)}

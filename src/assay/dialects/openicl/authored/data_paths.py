@@ -23,8 +23,8 @@ class DataPaths:
 
     def __init__(self, folders: Sequence[Path], names: Mapping[str, Any] | None = None) -> None:
         """Store the folders, and OpenCompass's mapping from dataset names to folders."""
-        told = [Path(value) for name in CACHE_VARIABLES if (value := os.environ.get(name))]
-        self._folders = tuple(dict.fromkeys((Path(), *told, *folders)))
+        cached = [Path(value) for name in CACHE_VARIABLES if (value := os.environ.get(name))]
+        self._folders = tuple(dict.fromkeys((Path(), *cached, *folders)))
         self._names = names or {}
 
     def find(self, path: str) -> Path | None:

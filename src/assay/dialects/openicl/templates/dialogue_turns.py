@@ -83,17 +83,17 @@ class DialogueWalker:
 
     def _build_round(self, group: Sequence[_RoundLine], *, is_generation: bool) -> Iterator[MetaTurn]:
         """Yield the turn of every role; texts and turns outside the round keep their position."""
-        said = {one.role.role: at for at, one in enumerate(group) if one.role is not None}
-        told = 0
+        places = {one.role.role: at for at, one in enumerate(group) if one.role is not None}
+        n_done = 0
         for role in self._meta.round:
             if isinstance(role, str):
                 yield MetaTurn(None, role)
                 continue
             is_open = is_generation and role.generate
-            place = said.get(role.role)
+            place = places.get(role.role)
             until = len(group) if place is None and is_open else (place or 0)
-            yield from (self._alone(one.line) for one in group[told:until] if one.role is None)
-            told = max(told, until)
+            yield from (self._alone(one.line) for one in group[n_done:until] if one.role is None)
+            n_done = max(n_done, until)
             if is_open:
                 yield MetaTurn(role, "", is_open=True)
                 return
@@ -101,7 +101,7 @@ class DialogueWalker:
                 yield MetaTurn(role, role.prompt, is_said=bool(role.prompt))
             else:
                 yield MetaTurn(role, group[place].line.text, item=group[place].line.item)
-        yield from (self._alone(one.line) for one in group[told:] if one.role is None)
+        yield from (self._alone(one.line) for one in group[n_done:] if one.role is None)
 
     def _split(self, lines: Sequence[DialogueLine]) -> list[list[_RoundLine]]:
         """Split lines into rounds: a new one begins where a role does not follow the previous in order."""

@@ -76,7 +76,7 @@ function pairwiseColumn(board) {
     value: one.win_rate, low: null, high: null, shown: percent(one.win_rate, 0), rank: `+${one.n_won} −${one.n_lost}`, best: null, beats: [], isLeading: false, isIncomplete: true,
     tooltip: [`higher value in ${percent(one.win_rate)} of ${count(one.n_duels)} pairwise comparisons (one other model on one dataset)`, `significantly better in ${one.n_won}, significantly worse in ${one.n_lost}`,
       one.mean_rank === null ? null : `mean rank ${plain(one.mean_rank)} over the datasets that all models have`].filter((line) => line).join("\n") }));
-  return { key: "duels", kind: "mean", name: "pairwise wins", about: "significant + −", tooltip: "Each model against each other model, on each dataset that both have", isShare: true, higherIsBetter: true,
+  return { key: "pairwise", kind: "mean", name: "pairwise wins", about: "significant + −", tooltip: "Each model against each other model, on each dataset that both have", isShare: true, higherIsBetter: true,
     counts: false, cells, low: 0, high: 1 };
 }
 

@@ -16,7 +16,7 @@ export class DatasetChooser {
     this.datasets = datasets;
     this.chosen = new Set(chosen.filter((name) => datasets.some((one) => one.name === name)));
     this.search = el("input", { type: "search", placeholder: "Search datasets and abilities", "aria-label": "Search datasets", oninput: () => this.draw() });
-    this.statusLine = el("p", { class: "told", role: "status" });
+    this.statusLine = el("p", { class: "status-line", role: "status" });
     this.basket = el("ul", { class: "basket", "aria-label": "Selected datasets" });
     this.groups = el("div", { class: "groups" });
     this.trouble = el("p", { class: "trouble", role: "alert" });

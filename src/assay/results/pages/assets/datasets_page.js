@@ -29,7 +29,7 @@ export async function showDatasets(main) {
   const [who, datasets] = await Promise.all([visitor(), read("/datasets")]);
   let all = datasets;
   const search = el("input", { type: "search", placeholder: "Search datasets and abilities", "aria-label": "Search datasets", oninput: () => draw() });
-  const statusLine = el("p", { class: "told list-told", role: "status" });
+  const statusLine = el("p", { class: "status-line list-status", role: "status" });
   const list = el("ul", { class: "cards" });
   function draw() {
     const words = search.value.toLowerCase();

@@ -40,7 +40,7 @@ class EvaluationList {
     this.rows = new Map();
     this.search = el("input", { type: "search", placeholder: "Search models, datasets, people", "aria-label": "Search evaluations", oninput: () => setState({ q: this.search.value }) });
     this.selects = el("div", { class: "selects" });
-    this.statusLine = el("div", { class: "told", role: "status" });
+    this.statusLine = el("div", { class: "status-line", role: "status" });
     this.trouble = problemBox();
     this.body = el("tbody", {});
     this.table = el("div", { class: "runs-scroll" }, el("table", {}, el("thead", {}, el("tr", {}, COLUMNS.map((name) => el("th", { scope: "col" }, el("span", { class: "heading" }, name))))), this.body));

@@ -10,7 +10,7 @@ import { may, read, schemaOf, send, visitor } from "./team_api.js";
 export async function showModels(main) {
   const who = await visitor();
   const isOwner = may(who, "owner");
-  const statusLine = el("p", { class: "told", role: "status" });
+  const statusLine = el("p", { class: "status-line", role: "status" });
   const list = el("ul", { class: "cards" });
   const trouble = problemBox();
   async function look() {
@@ -52,7 +52,7 @@ export async function showModels(main) {
 async function registration(done) {
   const fields = fieldsOf(await schemaOf("NewModel"));
   const trouble = problemBox();
-  const statusLine = el("p", { class: "told", role: "status" });
+  const statusLine = el("p", { class: "status-line", role: "status" });
   const button = el("button", { type: "submit", class: "button" }, "Register");
   async function submit(event) {
     event.preventDefault();

@@ -30,7 +30,7 @@ export async function showNewEvaluation(main) {
   const others = fields.filter((one) => !USUAL.includes(one.name));
   const trouble = problemBox();
   const start = el("button", { type: "submit", class: "button" }, "Start");
-  const statusLine = el("span", { class: "told", role: "status" });
+  const statusLine = el("span", { class: "status-line", role: "status" });
   const asked = () => {
     const chosen = model.read();
     const [set, more] = [valuesOf(fields), valuesOf(otherFields)];

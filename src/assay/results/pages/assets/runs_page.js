@@ -59,7 +59,7 @@ class RunList {
     this.isWhole = false;
     this.search = el("input", { type: "search", placeholder: "Search runs, models, datasets", "aria-label": "Search runs", oninput: () => setState({ q: this.search.value }) });
     this.selects = el("div", { class: "selects" });
-    this.statusLine = el("p", { class: "told", role: "status" });
+    this.statusLine = el("p", { class: "status-line", role: "status" });
     this.trouble = el("div", { role: "alert" });
     this.head = el("thead", {});
     this.body = el("tbody", {});

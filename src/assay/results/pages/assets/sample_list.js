@@ -18,7 +18,7 @@ export class SampleList {
     this.selects = el("div", { class: "selects" });
     this.head = el("div", { class: "row head", role: "row" });
     this.body = el("div", { class: "body" });
-    this.statusLine = el("p", { class: "told", role: "status" });
+    this.statusLine = el("p", { class: "status-line", role: "status" });
     this.scroller = el("div", { class: "scroller", role: "table", tabindex: 0, "aria-label": "Samples", onscroll: () => this.draw(), onkeydown: (event) => this.key(event) }, this.head, this.body);
     this.element = el("div", attributes, el("div", { class: "tools" }, this.search, this.selects), this.chips, this.statusLine, this.scroller);
     new ResizeObserver(() => this.draw()).observe(this.scroller);

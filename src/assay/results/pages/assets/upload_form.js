@@ -17,7 +17,7 @@ export async function uploadForm(done) {
     if (!name.input.value) name.input.value = stem.replace(/[^\p{L}\p{N}_.+-]+/gu, "_");
   });
   const trouble = problemBox();
-  const statusLine = el("p", { class: "told", role: "status" });
+  const statusLine = el("p", { class: "status-line", role: "status" });
   const button = el("button", { type: "submit", class: "plain" }, "Check and upload");
   async function submit(event) {
     event.preventDefault();
