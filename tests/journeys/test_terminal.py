@@ -103,7 +103,7 @@ def test_ctrl_c_leaves_a_clean_screen_and_says_how_to_go_on(workdir: Path) -> No
         SLOW, columns=100, environment=PLAIN, when=lambda screen: "so far" in screen, then=interrupted
     )
     assert shown.status == 130
-    assert "Stopped. The same command goes on from here." in shown.left
+    assert "Stopped. The same command resumes from here." in shown.left
     assert "so far" not in shown.left
     assert "Traceback" not in shown.left
     # The cursor is back.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from assay.faces.cli.json_output import Answer, json_option
+from assay.faces.cli.option_groups import GroupedCommand
 from assay.faces.cli.options import build_settings, dataset_options
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 _OTHER = "none of these; name the columns"
 
 
-@click.command()
+@click.command(cls=GroupedCommand, shared_from="assay run")
 @click.argument("file")
 @dataset_options
 @click.option("--yes", "accepts", is_flag=True, help="Accept the interpretation without asking.")

@@ -34,8 +34,8 @@ from assay.core.text_preview import shorten_text
 from assay.dialects.shared.compilation import CompiledDataset
 from assay.engine.execute import SCORING
 from assay.results.rows import (
-    ResultRow,
-    TextRow,
+    HEADINGS,
+    TEXT_HEADINGS,
     format_reuse_line,
     format_speed_line,
     format_work_line,
@@ -103,7 +103,7 @@ def pad_texts(texts: Sequence[str]) -> list[str]:
 
 def print_table(table: Table) -> None:
     """Print a complete table; on a narrow terminal, lines wrap and nothing is omitted."""
-    needed = out.measure(table, options=out.options.update(width=_WIDEST)).minimum
+    needed = _measure_width(table)
     if needed > out.width:
         table.width = needed
     out.print(table, soft_wrap=not out.is_terminal, crop=False)
@@ -273,22 +273,15 @@ def prompt_panel(prompt: Prompt, title: str) -> Panel:
     return Panel(text, title=escape(title), title_align="left", border_style="dim", expand=False)
 
 
-# Ten columns fit into 80 characters if their headings take two lines.
-_NARROW_HEADINGS = ResultRow(
-    "task",
-    "method",
-    "scored\n/ n",
-    "score\n%",
-    "95 %\ninterval",
-    "unans-\nwered %",
-    "trun-\ncated %",
-    "failed\n%",
-    "tokens",
-    "seconds",
+_SCORE = ("task", "method", "scored\n/ n", "score\n%", "95 %\ninterval")
+_COST = ("tokens", "seconds")
+_RESULT_LAYOUTS = (
+    (*_SCORE, "unanswered\n%", "truncated\n%", "failed\n%", *_COST),
+    (*_SCORE, "no\nanswer %", "cut\noff %", "failed\n%", *_COST),
+    (*_SCORE, "no\nanswer\n%", "cut\noff\n%", "failed\n%"),
 )
-
-
-_NARROW_TEXT_HEADINGS = TextRow(
+"""Headings of the result table, the widest layout first; a layout may omit the last columns."""
+_PERPLEXITY = (
     "task",
     "windows",
     "scored\n/ n",
@@ -296,41 +289,67 @@ _NARROW_TEXT_HEADINGS = TextRow(
     "95 %\ninterval",
     "\n/ word",
     "\n/ byte",
-    "bits\n/ byte",
-    "failed\n%",
-    "tokens",
-    "seconds",
+)
+_TEXT_LAYOUTS = (
+    (*_PERPLEXITY, "bits\n/ byte", "failed\n%", *_COST),
+    (*_PERPLEXITY, "bits\n/ byte", "failed\n%"),
 )
 
 
 def result_tables(manifest: RunManifest, metrics: Sequence[Metric]) -> list[Table]:
-    """Return the tables of scores with error bars and counts: shares of right answers, and perplexities."""
+    """Return the tables of scores with their counts: percentages, and perplexities."""
     tables = []
     shares, means = result_rows(metrics, manifest), mean_rows(metrics, manifest)
     if shares:
-        tables.append(_table(_NARROW_HEADINGS, shares, means))
+        tables.append(_fit_table(_RESULT_LAYOUTS, HEADINGS, shares, means))
     texts = text_rows(metrics, manifest)
     if texts:
-        tables.append(_table(_NARROW_TEXT_HEADINGS, texts))
+        tables.append(_fit_table(_TEXT_LAYOUTS, TEXT_HEADINGS, texts))
     return tables
 
 
-def _table(
-    headings: ResultRow | TextRow,
-    rows: Sequence[ResultRow] | Sequence[TextRow],
-    means: Sequence[ResultRow] = (),
+def _fit_table(
+    layouts: Sequence[Sequence[str]],
+    names: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    means: Sequence[Sequence[str]] = (),
+) -> Table:
+    """Return the widest layout that fits the terminal, or the rows one below the other if none fits."""
+    for headings in layouts:
+        table = _build_table(headings, rows, means)
+        if not out.is_terminal or _measure_width(table) <= out.width:
+            return table
+    return _stack_rows(names, [*rows, *means])
+
+
+def _measure_width(table: Table) -> int:
+    return out.measure(table, options=out.options.update(width=_WIDEST)).minimum
+
+
+def _build_table(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], means: Sequence[Sequence[str]]
 ) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
     for index, heading in enumerate(headings):
         justify: Literal["left", "right"] = "left" if index < 2 else "right"
-        style = "bold cyan" if heading == headings[3] else ""
+        style = "bold cyan" if index == 3 else ""
         table.add_column(heading, justify=justify, no_wrap=index > 0, overflow="fold", style=style)
     for row in rows:
-        table.add_row(*(escape(cell) for cell in row))
+        table.add_row(*(escape(cell) for cell in row[: len(headings)]))
     if means:
         table.add_row()
     for row in means:
-        table.add_row(*(escape(cell) for cell in row), style="bold")
+        table.add_row(*(escape(cell) for cell in row[: len(headings)]), style="bold")
+    return table
+
+
+def _stack_rows(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """Return a table for narrow terminals: a line for each value."""
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+    for row in rows:
+        table.add_row(f"[bold]{escape(row[0])}[/]", f"[bold]{escape(row[1])}[/]")
+        for name, cell in zip(names[2:], row[2:], strict=True):
+            table.add_row(f"  {name}", escape(cell))
     return table
 
 
@@ -338,14 +357,21 @@ def group_tables(metrics: Sequence[Metric], manifest: RunManifest) -> list[Table
     """Return the tables of scores per group: shares and perplexities separately."""
     tables = []
     for headings, rows in group_rows(metrics, manifest):
-        table = Table(box=None, pad_edge=False, header_style="bold")
         is_one_task = len({row[0] for row in rows}) == 1
-        for index, heading in enumerate(_reorder_group_row(headings, is_one_task=is_one_task)):
-            table.add_column(heading, justify="left" if index < 3 - is_one_task else "right")
-        for row in rows:
-            cells = _reorder_group_row(row, is_one_task=is_one_task)
-            table.add_row(*(escape(cell or "(empty)") for cell in cells))
-        tables.append(table)
+        names = _reorder_group_row(headings, is_one_task=is_one_task)
+        cells = [
+            [cell or "(empty)" for cell in _reorder_group_row(row, is_one_task=is_one_task)] for row in rows
+        ]
+        table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+        for index, (heading, *column) in enumerate(zip(names, *cells, strict=True)):
+            justify: Literal["left", "right"] = "left" if index < 3 - is_one_task else "right"
+            lines = heading.replace("% ", "%\n")
+            needed = max(map(cell_len, (*lines.split("\n"), *column)))
+            table.add_column(lines, justify=justify, no_wrap=True, min_width=needed, vertical="bottom")
+        for row in cells:
+            table.add_row(*map(escape, row))
+        is_too_wide = out.is_terminal and _measure_width(table) > out.width
+        tables.append(_stack_rows(names, cells) if is_too_wide else table)
     return tables
 
 
