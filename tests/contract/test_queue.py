@@ -371,8 +371,8 @@ def test_no_order_of_events_loses_a_job_or_does_it_twice(
 _RACER = """
 import sys
 from assay.ledger.database import open_database
-from assay.ledger.jobs import JobState, Queue
-queue = Queue(open_database(sys.argv[1]))
+from assay.ledger.jobs import JobQueue, JobState
+queue = JobQueue(open_database(sys.argv[1]))
 sys.stdin.read()
 while (claim := queue.claim(sys.argv[2])) is not None:
     print(claim.job.id, flush=True)
