@@ -198,7 +198,7 @@ def test_a_dataset_is_kept_as_long_as_a_job_needs_it(database: Database) -> None
     with pytest.raises(StoreError) as caught:
         # The one that runs has not stopped yet.
         delete("mine")
-    assert f"evaluation {numbers[0]}, not ended" in caught.value.problems[0].what
+    assert f"evaluation {numbers[0]}, which has not ended" in caught.value.problems[0].what
     queue.release(running)
     delete("mine")
     delete("yours")

@@ -358,7 +358,7 @@ def test_ctrl_c_keeps_what_is_complete_and_never_promises_to_go_on(is_warming_up
             is_over.set()
             process.kill()
     assert process.returncode == 130, err
-    assert "goes on from here" not in err
+    assert "resumes from here" not in err
     if is_warming_up:
         assert "the same command starts over" in err
     else:

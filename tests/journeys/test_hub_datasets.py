@@ -205,7 +205,7 @@ def test_without_a_network_what_is_in_the_cache_loads_offline(
     assert "is complete" in again.err, "offline it is the same run"
     code, what, fix = error_of(assay("run", "openai/gsm8k:main", "--split", "train", "-m", "mock"))
     assert code == "HUB-009"
-    assert "does not hold config 'main', split 'train'" in what
+    assert "does not contain config 'main', split 'train'" in what
     assert "run once without --offline" in fix
     assert error_of(assay("run", "google/boolq", "-m", "mock"))[0] == "HUB-009"
     assert real_hub.log == []
