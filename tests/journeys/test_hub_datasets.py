@@ -248,7 +248,7 @@ def test_the_tasks_of_an_eval_file_are_run_where_the_name_alone_is_given(
     assert ran.status == 0, ran.err
     assert re.search(r"org/described:open +gen +match +2/2 +100\.0", ran.out)
     assert re.search(r"org/described:quiz +gen +choice +1/1 +100\.0", ran.out)
-    note = "asked and scored by task 'open' of the repository's eval.yaml"
+    note = "prompted and scored by task 'open' of the repository's eval.yaml"
     assert f"{note}; assay run org/described:default#test reads a plain table" in " ".join(ran.out.split())
     lead_clients(monkeypatch, hub, home, is_offline=True)
     assert "is complete" in assay(*command).err, "the cache has the file too"

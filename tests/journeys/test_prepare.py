@@ -101,7 +101,7 @@ def test_a_checkout_gets_a_line_for_each_dataset(workdir: Path) -> None:
     dataset(workdir, "absent", COPY.format(name="absent"))
     result = assay("prepare", ".")
     assert result.status == 0
-    missing = "make_dataset.py reads 'RawData/absent/raw.jsonl', which is not there"
+    missing = "make_dataset.py reads 'RawData/absent/raw.jsonl', which does not exist"
     assert result.out.splitlines() == [
         f"needs data  absent    {missing} (PREPARE-002)",
         "ok          capitals  2 rows",
