@@ -151,9 +151,7 @@ def test_examples_that_do_not_fit_are_left_out_counted_and_shown(workdir: Path) 
         assert cost["n_shortened"] == len(short)
         left_out = sum(12 - n for n in short)
         assert cost["n_shots_left_out"] == left_out
-        said = (
-            f"{len(short)} of 30 samples had fewer examples than requested: {left_out} of 360 omitted"
-        )
+        said = f"{len(short)} of 30 samples had fewer examples than requested: {left_out} of 360 omitted"
         for text in (
             result.out,
             assay("report", "run").out,

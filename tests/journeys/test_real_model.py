@@ -165,9 +165,7 @@ def test_twenty_shots_in_a_context_that_holds_fewer_for_some(workdir: Path) -> N
         short = [n for n in numbers if n < 20]
         assert 0 < len(short) < 6, numbers
         left_out = sum(20 - n for n in short)
-        said = (
-            f"{len(short)} of 6 samples had fewer examples than requested: {left_out} of 120 omitted"
-        )
+        said = f"{len(short)} of 6 samples had fewer examples than requested: {left_out} of 120 omitted"
         assert f"arithmetic {track}: {said}" in result.out
         assert re.search(rf"arithmetic +{track} +6/6", result.out)
 
