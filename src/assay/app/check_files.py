@@ -73,6 +73,11 @@ def expand_datasets(names: Sequence[str], dialect: str | None) -> NamedDatasets:
     return NamedDatasets(tuple(datasets), tuple(skipped))
 
 
+def get_error_state(error: AssayError) -> DatasetState:
+    """Return the state of a dataset whose check raised an error: its data is missing, or it is wrong."""
+    return DatasetState.NEEDS_DATA if isinstance(error, DatasetMissing) else DatasetState.ERROR
+
+
 def check_files(
     datasets: Sequence[str], settings: Settings, *, with_model: bool
 ) -> Iterator[FileCheckResult]:
@@ -98,12 +103,9 @@ def _check_file(name: str, values: RunSettings, backend: Backend | None) -> File
             tasks = [one.task for one in compiled]
             check_plan(tasks, probe_model_card(backend, tasks))
         _render(compiled)
-    except DatasetMissing as missing:
-        return FileCheckResult(
-            name, DatasetState.NEEDS_DATA, problem=missing.problems[0], n_problems=missing.total
-        )
     except AssayError as error:
-        return FileCheckResult(name, DatasetState.ERROR, problem=error.problems[0], n_problems=error.total)
+        state = get_error_state(error)
+        return FileCheckResult(name, state, problem=error.problems[0], n_problems=error.total)
     specs = [one.task.spec for one in compiled]
     return FileCheckResult(
         name,

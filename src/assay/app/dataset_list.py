@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -17,12 +18,30 @@ from assay.app.dialects import (
 from assay.core.errors import Problem, UsageError
 from assay.core.origin import Origin
 from assay.sources.files import find_suffix
+from assay.sources.hub_name import parse_hub_name
+
+if TYPE_CHECKING:
+    from assay.app.hub_datasets import ListedHubDataset
 
 _DEPTH = 3
 """Depth of the search in subfolders."""
 _NOT_LOOKED_INTO = ("runs", "node_modules", "site-packages")
 _DESCRIBES = (".meta.json", "hub.json", "package.json", "package-lock.json")
 """Files that describe others."""
+
+
+def list_datasets(names: Sequence[str]) -> tuple[list[ListedDataset], list[ListedHubDataset]]:
+    """Return the datasets in the named folders, and those that are named on the hub."""
+    from assay.app.hub_datasets import list_hub_dataset
+
+    here, on_hub = [], []
+    for name in names:
+        hub_name = None if Path(name).exists() else parse_hub_name(name)
+        if hub_name is None:
+            here += list_folder_datasets(Path(name))
+        else:
+            on_hub.append(list_hub_dataset(hub_name))
+    return here, on_hub
 
 
 class ListedDataset(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from threading import Lock
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -18,6 +19,7 @@ from assay.core.score import Metric
 from assay.core.task import CorpusScorer, Scorer, Task
 from assay.engine.execute import Tally
 from assay.engine.judging import JudgeTally
+from assay.sources.datasets_library import showing_downloads
 
 Phase: TypeAlias = Literal["loading", "beforehand", "samples", "scoring"]
 
@@ -377,3 +379,8 @@ def _workers(stats: Mapping[str, float]) -> WorkersProgress | None:
         return None
     n_up, n_lost = int(stats["workers"]), int(stats["workers_lost"])
     return WorkersProgress(n_up, int(stats["workers_awaited"]), _counter(stats, "nodes"), n_lost)
+
+
+def showing_library_downloads(is_shown: bool) -> AbstractContextManager[None]:
+    """Show or hide the download progress of the `datasets` library inside the block."""
+    return showing_downloads(is_shown)

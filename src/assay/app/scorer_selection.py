@@ -83,6 +83,24 @@ class ScoringChoices(msgspec.Struct, frozen=True, omit_defaults=True):
         return {flag: value for flag, value in named.items() if value}
 
 
+class ExtractorNames(NamedTuple):
+    """The extractors that `--extract` can name."""
+
+    own: dict[str, str]
+    """Assay's own, with a description."""
+    post_processors: tuple[str, ...]
+    """The post-processors of configs."""
+
+
+def list_extractors() -> ExtractorNames:
+    """Return the extractors by name."""
+    from assay.scoring.originals.opencompass.postprocess.registry import POSTPROCESSORS
+    from assay.scoring.scorers.extractors import OWN_EXTRACTORS, PATTERNS
+
+    own = {name: description for name, (_, description) in OWN_EXTRACTORS.items()}
+    return ExtractorNames({**own, **PATTERNS}, tuple(POSTPROCESSORS))
+
+
 class ScoringPlan(NamedTuple):
     """The scorer of each method of each task."""
 

@@ -19,6 +19,7 @@ from assay.app.team.messages import (
 from assay.app.team.plan import AskedSettings, build_model_settings, make_plan, require_no_secrets
 from assay.app.team.settings import FILE, DatasetDescription
 from assay.app.team.team import Team
+from assay.backends.registry import BACKENDS
 from assay.core.errors import AuthorError, Problem, UsageError, listing, suggest_name
 from assay.core.names import compose_name
 from assay.core.origin import Origin
@@ -125,3 +126,8 @@ def _check_settings(name: str, description: DatasetDescription) -> None:
     except msgspec.ValidationError as error:
         what = f"[dataset.{name}] has a wrong value: {error}"
         raise UsageError(Problem("TEAM-052", what, "correct the value", Origin(FILE))) from error
+
+
+def list_model_kinds() -> list[str]:
+    """Return the kinds of models that can be registered, such as `hf` and `openai`."""
+    return sorted(BACKENDS)

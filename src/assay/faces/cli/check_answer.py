@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from itertools import islice
 
 from assay.app.check import CheckedDataset, check
-from assay.app.check_files import FileCheckResult, check_files, collect_file_findings
+from assay.app.check_files import FileCheckResult, check_files, collect_file_findings, get_error_state
 from assay.app.dataset_state import DatasetState
 from assay.app.settings import Settings
 from assay.core.errors import AssayError
 from assay.core.prompt import strip_media_data
 from assay.faces.cli.answers import CheckAnswer, CheckedAnswer, FindingAnswer, PromptAnswer, TaskAnswer
-from assay.sources.dataset_folder import DatasetMissing
 
 
 def check_one(
@@ -23,8 +22,7 @@ def check_one(
     try:
         checked = check(datasets, settings, with_model=with_model)
     except AssayError as error:
-        state = DatasetState.NEEDS_DATA if isinstance(error, DatasetMissing) else DatasetState.ERROR
-        failed = CheckedAnswer(name, state, (), 0, error.problems, error.total)
+        failed = CheckedAnswer(name, get_error_state(error), (), 0, error.problems, error.total)
         return CheckAnswer((failed,), (), (), (), 0)
     tasks = tuple(_task(one, n_prompts) for one in checked)
     methods = tuple(dict.fromkeys(method for task in tasks for method in task.methods))

@@ -25,23 +25,13 @@ def datasets(names: tuple[str, ...], offline: bool | None, is_json: bool) -> Ans
     Files with Task classes are executed, since only they know their names. For a dataset on the hub (ORG/NAME
     or hf://ORG/NAME[:config][@revision]), lists configs, splits, rows and columns.
     """
-    from pathlib import Path
-
-    from assay.app.dataset_list import list_folder_datasets
-    from assay.app.hub_datasets import list_hub_dataset
+    from assay.app.dataset_list import list_datasets
     from assay.app.offline.watch import offline_watch
     from assay.app.settings import RunSettings
-    from assay.sources.hub_name import parse_hub_name
 
-    here, on_hub = [], []
     with offline_watch(RunSettings(offline=is_offline(offline))) as watch:
         watch.seal()
-        for name in names or (".",):
-            hub_name = None if Path(name).exists() else parse_hub_name(name)
-            if hub_name is None:
-                here += list_folder_datasets(Path(name))
-            else:
-                on_hub.append(list_hub_dataset(hub_name))
+        here, on_hub = list_datasets(names or (".",))
     if is_json:
         from assay.faces.cli.answers import DatasetsAnswer
 

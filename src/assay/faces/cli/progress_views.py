@@ -16,13 +16,12 @@ from rich.console import RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from assay.app.progress import ProgressGauge, RunProgress
+from assay.app.progress import ProgressGauge, RunProgress, showing_library_downloads
 from assay.core.run import RunManifest
 from assay.engine.execute import Tally
 from assay.faces.cli.panel import ProgressPanel
 from assay.faces.cli.progress_words import PHASES, format_progress_line
 from assay.faces.cli.render import err
-from assay.sources.datasets_library import showing_downloads
 
 SHARE = 0.004
 """Maximum share of the run's time for computing the progress, and again for drawing it: below 1 % in all."""
@@ -65,7 +64,7 @@ ProgressMode: TypeAlias = Literal["auto", "lines", "json", "none"]
 
 def download_bars(way: ProgressMode = "auto") -> AbstractContextManager[None]:
     """Show the progress of downloads if standard error is a terminal."""
-    return showing_downloads(way in ("auto", "lines") and sys.stderr.isatty())
+    return showing_library_downloads(way in ("auto", "lines") and sys.stderr.isatty())
 
 
 _DRAW_EVERY_S = 0.1

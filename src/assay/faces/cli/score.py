@@ -175,23 +175,24 @@ def _read_prompt_file(path: str) -> str:
 
 def _build_names_answer() -> Answer:
     from assay.app.metric_selection import METRICS
+    from assay.app.scorer_selection import list_extractors
     from assay.faces.cli.answers import ScorersAnswer
-    from assay.scoring.originals.opencompass.postprocess.registry import POSTPROCESSORS
-    from assay.scoring.scorers.extractors import OWN_EXTRACTORS, PATTERNS
 
-    return Answer(ScorersAnswer((*OWN_EXTRACTORS, *PATTERNS, *POSTPROCESSORS), tuple(METRICS)))
+    extractors = list_extractors()
+    return Answer(ScorersAnswer((*extractors.own, *extractors.post_processors), tuple(METRICS)))
 
 
 def _show_names() -> int:
     from assay.app.metric_selection import METRICS, list_metric_arguments
+    from assay.app.scorer_selection import list_extractors
     from assay.faces.cli.render import out
-    from assay.scoring.originals.opencompass.postprocess.registry import POSTPROCESSORS
-    from assay.scoring.scorers.extractors import OWN_EXTRACTORS, PATTERNS
 
+    extractors = list_extractors()
     out.print("[bold]extractors[/]")
-    for name, what in {**{name: what for name, (_, what) in OWN_EXTRACTORS.items()}, **PATTERNS}.items():
-        out.print(f"  {name:<20} {what}", markup=False)
-    out.print("  post-processors of configs: " + ", ".join(POSTPROCESSORS), markup=False, soft_wrap=True)
+    for name, description in extractors.own.items():
+        out.print(f"  {name:<20} {description}", markup=False)
+    names = ", ".join(extractors.post_processors)
+    out.print(f"  post-processors of configs: {names}", markup=False, soft_wrap=True)
     out.print("[bold]metrics[/]")
     for name in METRICS:
         out.print(f"  {name:<20} {', '.join(list_metric_arguments(name))}".rstrip(), markup=False)

@@ -20,8 +20,7 @@ import assay
 from assay.app.team.evaluations import EvaluationRequest
 from assay.app.team.messages import CheckedTask
 from assay.app.team.plan import AskedSettings
-from assay.app.team.registering import NAME_PATTERN
-from assay.backends.registry import BACKENDS
+from assay.app.team.registering import NAME_PATTERN, list_model_kinds
 from assay.core.score import Metric
 from assay.faces.web.api import bodies
 from assay.faces.web.api.datasets import UploadForm
@@ -132,7 +131,9 @@ def _require_names(schemas: dict[str, Any]) -> None:
     """Add the patterns of names and models, which are checked at registration."""
     for body in _NAMED:
         schemas[body]["properties"]["name"]["pattern"] = f"^{NAME_PATTERN}$"
-    schemas["NewModel"]["properties"]["spec"]["pattern"] = f"^({'|'.join(sorted(BACKENDS))})(:[^\\u0000]*)?$"
+    schemas["NewModel"]["properties"]["spec"]["pattern"] = (
+        f"^({'|'.join(list_model_kinds())})(:[^\\u0000]*)?$"
+    )
 
 
 def _add_value_bounds(described: dict[str, Any], checked: dict[str, Any]) -> None:
