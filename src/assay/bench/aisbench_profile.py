@@ -253,15 +253,15 @@ class AISBenchProfile:
         if stage is None:
             n_full = count_full_starts(self._began, self._ended, self._batch_size)
             return NoResult(
-                f"no stable stage: {self._batch_size:,} calls that succeeded were under way together "
-                f"{('never', 'only once')[n_full]}"
+                f"no stable stage: {self._batch_size:,} successful requests ran at the same time "
+                f"{('at no point', 'only once')[n_full]}"
             )
-        return stage if stage.end > stage.start else NoResult("no stable stage: it would last no time")
+        return stage if stage.end > stage.start else NoResult("no stable stage: its duration is zero")
 
     def result(self) -> ProfileResult | NoResult:
         """Return the numbers."""
         if not self._n_succeeded:
-            return NoResult("no call succeeded")
+            return NoResult("no request succeeded")
         is_stable = self._stage is not None
         seconds = (
             self._stage.end - self._stage.start
@@ -269,7 +269,7 @@ class AISBenchProfile:
             else max(self._ended) - min(self._began)
         )
         if seconds <= 0:
-            return NoResult("the calls that succeeded took no time")
+            return NoResult("the successful requests took no time")
         name = "stable" if is_stable else "total"
         return ProfileResult(name, self._parameters(), self._common(seconds), self._stats)
 

@@ -44,11 +44,11 @@ class Ramp(msgspec.Struct, frozen=True, omit_defaults=True):
         may_be_zero = self.form == "linear" and self.seconds is not None
         least = "0 or more" if may_be_zero else "above 0"
         if not (math.isfinite(self.start) and (self.start > 0 or (may_be_zero and self.start == 0))):
-            raise _build_value_error("the ramp's start", self.start, f"calls per second, {least}")
+            raise _build_value_error("the ramp's start", self.start, f"requests per second, {least}")
         if not (math.isfinite(self.end) and self.end > 0):
-            raise _build_value_error("the ramp's end", self.end, "calls per second, above 0")
+            raise _build_value_error("the ramp's end", self.end, "requests per second, above 0")
         if self.seconds is not None and not (math.isfinite(self.seconds) and self.seconds > 0):
-            raise _build_value_error("the ramp's length", self.seconds, "seconds, above 0")
+            raise _build_value_error("the ramp's duration", self.seconds, "seconds, above 0")
 
     def rates(self, n: int) -> Moments:
         """Return the rate of each of n calls, where the ramp goes over the calls."""
@@ -95,12 +95,12 @@ class Arrivals(msgspec.Struct, frozen=True, omit_defaults=True, tag="arrivals"):
             raise UsageError(
                 Problem(
                     "LOAD-001",
-                    "an open load has a rate and a ramp, or neither; expected one of them",
-                    "give --rate, or the ramp's start and end",
+                    "an open load needs either a rate or a ramp; found both or neither",
+                    "set --rate, or the start and end of the ramp",
                 )
             )
         if self.rate is not None and not (math.isfinite(self.rate) and self.rate > 0):
-            raise _build_value_error("the rate", self.rate, "calls per second, above 0")
+            raise _build_value_error("the rate", self.rate, "requests per second, above 0")
         if math.isnan(self.burstiness) or self.burstiness < 0:
             raise _build_value_error(
                 "the burstiness", self.burstiness, "0 for even gaps, 1 for Poisson, or a shape above 0"
@@ -130,8 +130,8 @@ class Arrivals(msgspec.Struct, frozen=True, omit_defaults=True, tag="arrivals"):
             raise UsageError(
                 Problem(
                     "LOAD-002",
-                    "the schedule goes over the calls, and their number is not known",
-                    "give --requests, or the ramp's length in seconds",
+                    "the ramp spans all requests, but their number is not known",
+                    "set --requests, or the duration of the ramp in seconds",
                 )
             )
         return iter(self._compute_moments(n).tolist())
@@ -188,12 +188,16 @@ class TraceArrivals(msgspec.Struct, frozen=True, omit_defaults=True, tag="trace"
         """Return when an item is due, after one that was due at `before`."""
         due = None if item.at_s is None else item.at_s / self.speed
         if due is None or not math.isfinite(due) or due < before:
-            seen = "no moment" if due is None else f"{item.at_s:g} s, which is before the item before it"
+            seen = (
+                "no timestamp"
+                if due is None
+                else f"timestamp {item.at_s:g} s, before that of the previous item"
+            )
             raise AuthorError(
                 Problem(
                     "LOAD-003",
-                    f"item {item.id!r} of the trace has {seen}; expected moments that do not fall",
-                    "sort the trace by its timestamps, or give a rate instead",
+                    f"item {item.id!r} of the trace has {seen}; expected ascending timestamps",
+                    "sort the trace by timestamp, or set a rate instead",
                 )
             )
         return due

@@ -69,7 +69,7 @@ def _turns(fields: Mapping[str, Any], where: Origin) -> Turns:
         raise _build_row_error(f"found the columns {listing(fields)}, expected one of {_COLUMNS}", where)
     texts = [fields[column]] if isinstance(fields[column], str) else fields[column]
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise _build_row_error(f"found {texts!r:.80}, expected a list of texts", where.at(column))
+        raise _build_row_error(f"found {texts!r:.80}, expected a list of strings", where.at(column))
     return Turns("", tuple(text for text in texts if text.strip()))
 
 
@@ -106,11 +106,11 @@ def _read_max_tokens(fields: Mapping[str, Any], where: Origin) -> int | None:
         if value is None or value == []:
             continue
         if not all(isinstance(one, int) and not isinstance(one, bool) and one > 0 for one in numbers):
-            what = f"found {value!r:.60}, expected a whole number of tokens above 0, or one for each turn"
+            what = f"found {value!r:.60}, expected a positive integer, or a list with one for each turn"
             raise _build_row_error(what, where.at(name))
         return int(max(numbers))
     return None
 
 
 def _build_row_error(what: str, where: Origin) -> AuthorError:
-    return AuthorError(Problem("BENCH-024", what, "correct the row, or leave it away", where))
+    return AuthorError(Problem("BENCH-024", what, "correct the row, or remove it", where))

@@ -358,9 +358,9 @@ async def warm_up(
         raise BackendError(
             Problem(
                 "LOAD-004",
-                f"none of {driven.n_done} calls to warm up was answered; the first failed with "
+                f"all {driven.n_done} warm-up requests failed; the first error was "
                 f"{first.kind!r}: {first.message}",
-                "look at the server, the model's name and the key; a warm-up of 0 begins without",
+                "check the server, the model name and the API key, or set the warm-up to 0 to skip it",
             )
         )
     return driven

@@ -84,8 +84,8 @@ class BenchFolder:
             raise StoreError(
                 Problem(
                     "STORE-002",
-                    "the folder is not empty; a benchmark is not resumed",
-                    "choose another --out, or leave it away: each benchmark then has a folder of its own",
+                    "the folder is not empty, and benchmarks cannot be resumed",
+                    "choose another --out, or omit it: each benchmark then gets its own folder",
                     Origin(str(path)),
                 )
             )
@@ -129,7 +129,7 @@ def _format_draft_name(name: str) -> str:
 
 
 def _build_unwritable_error(path: Path, error: OSError) -> StoreError:
-    what = f"the folder cannot be made or written to: {error.strerror}"
+    what = f"cannot create the folder or write to it: {error.strerror}"
     return StoreError(Problem("STORE-011", what, "choose another --out", Origin(str(path))))
 
 

@@ -103,7 +103,7 @@ class InexactPrompts:
             return ()
         least, most = min(self._off.values()), max(self._off.values())
         return (
-            f"{len(self._off):,} prompts could not be made with exactly the tokens asked for; "
+            f"{len(self._off):,} prompts do not have exactly the requested number of tokens; "
             f"they are off by {least:+d} to {most:+d} tokens",
         )
 

@@ -132,7 +132,7 @@ class Gaussian(BoundedLengths):
         if not math.isfinite(self.mean):
             raise ValueError(f"mean is {self.mean}, expected a finite number")
         if not math.isfinite(self.variance) or self.variance < 0:
-            raise ValueError(f"var is {self.variance}, expected a finite number not below 0")
+            raise ValueError(f"var is {self.variance}, expected a finite number of 0 or more")
 
     def quantile(self, share: float) -> int:
         """Return a length by the inverse of the truncated distribution: one step, and no redrawing."""
@@ -167,7 +167,9 @@ class Zipf(BoundedLengths):
     def __post_init__(self) -> None:
         _require_bounds(self.low, self.high)
         if not 1 < self.alpha <= HIGHEST_ALPHA:
-            raise ValueError(f"alpha is {self.alpha}, expected more than 1 and at most {HIGHEST_ALPHA:g}")
+            raise ValueError(
+                f"alpha is {self.alpha}, expected a number above 1 and at most {HIGHEST_ALPHA:g}"
+            )
 
     def quantile(self, share: float) -> int:
         """Return a length by the cumulated weights."""
@@ -184,11 +186,11 @@ class LengthShares(LengthDistribution):
 
     def __post_init__(self) -> None:
         if not self.shares:
-            raise ValueError("there are no shares")
+            raise ValueError("the list of shares is empty")
         for length, share in self.shares:
             _require_length("length", length)
             if not 0 < share <= 1:
-                raise ValueError(f"the share of {length} is {share}, expected more than 0 and at most 1")
+                raise ValueError(f"the share of {length} is {share}, expected a number above 0 and at most 1")
         total = sum(share for _, share in self.shares)
         if total != 1:
             raise ValueError(f"the shares add up to {total}, expected exactly 1")
@@ -221,14 +223,14 @@ class LengthShares(LengthDistribution):
 
 def _require_length(name: str, value: int) -> None:
     if not 1 <= value <= MAX_LENGTH:
-        raise ValueError(f"{name} is {value}, expected a whole number from 1 to {MAX_LENGTH}")
+        raise ValueError(f"{name} is {value}, expected an integer from 1 to {MAX_LENGTH}")
 
 
 def _require_bounds(low: int, high: int) -> None:
     _require_length("min", low)
     _require_length("max", high)
     if low > high:
-        raise ValueError(f"min {low} is more than max {high}")
+        raise ValueError(f"min {low} is greater than max {high}")
 
 
 def _compute_normal_cdf(deviations: float) -> float:
@@ -288,7 +290,7 @@ def parse_lengths(text: str, flag: str) -> LengthDistribution:
         if not colon and re.fullmatch(r"\d+", given):
             return ConstantLength(int(given))
         if name not in _READERS or not colon:
-            raise ValueError(f"there is no {name!r}{suggest_name(name, _READERS)}")
+            raise ValueError(f"unknown distribution {name!r}{suggest_name(name, _READERS)}")
         return _READERS[name](rest)
     except ValueError as error:
         expected = _FORMS.get(name, _EXAMPLES)
@@ -323,7 +325,7 @@ def _pairs(text: str, *, required: tuple[str, ...], optional: tuple[str, ...] = 
         if not equals or name not in required + optional:
             raise ValueError(f"found {part.strip()!r}{suggest_name(name, required + optional)}")
         if name in said:
-            raise ValueError(f"{name!r} stands twice")
+            raise ValueError(f"{name!r} is given twice")
         said[name] = value
     lacking = [name for name in required if name not in said]
     if lacking:
@@ -333,7 +335,7 @@ def _pairs(text: str, *, required: tuple[str, ...], optional: tuple[str, ...] = 
 
 def _whole(text: str, name: str) -> int:
     if re.fullmatch(r"\s*\d+\s*", text) is None:
-        raise ValueError(f"{name} is {text!r}, expected a whole number")
+        raise ValueError(f"{name} is {text!r}, expected an integer")
     return int(text)
 
 

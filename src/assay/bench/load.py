@@ -24,8 +24,8 @@ class ClosedLoad(msgspec.Struct, frozen=True, omit_defaults=True, tag="closed"):
 
     def __post_init__(self) -> None:
         _require(self.concurrency >= 1, "the concurrency", self.concurrency, "a number of clients, 1 or more")
-        _require_positive("the clients' starts per second", self.starts_per_s)
-        _require_positive("the highest rate", self.at_most_per_s)
+        _require_positive("the client starts per second", self.starts_per_s)
+        _require_positive("the maximum rate", self.at_most_per_s)
 
 
 class OpenLoad(msgspec.Struct, frozen=True, omit_defaults=True, tag="open"):
@@ -37,7 +37,7 @@ class OpenLoad(msgspec.Struct, frozen=True, omit_defaults=True, tag="open"):
 
     def __post_init__(self) -> None:
         n = self.at_most_under_way
-        _require(n is None or n >= 1, "the most items under way", n or 0, "1 or more")
+        _require(n is None or n >= 1, "the maximum number of concurrent items", n or 0, "1 or more")
 
 
 class Load(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -59,14 +59,16 @@ class Load(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def __post_init__(self) -> None:
         _require(self.n is None or self.n >= 1, "the number of requests", self.n or 0, "1 or more")
-        _require_positive("the load's length in seconds", self.seconds)
+        _require_positive("the duration of the load in seconds", self.seconds)
         _require(
-            math.isfinite(self.think_s) and self.think_s >= 0, "the time to think", self.think_s, "0 or more"
+            math.isfinite(self.think_s) and self.think_s >= 0, "the think time", self.think_s, "0 or more"
         )
-        _require(self.grace_s is None or self.grace_s >= 0, "the grace", self.grace_s or 0, "0 or more")
+        _require(
+            self.grace_s is None or self.grace_s >= 0, "the grace period", self.grace_s or 0, "0 or more"
+        )
         temperature = self.sampling.temperature
         _require(math.isfinite(temperature) and temperature >= 0, "the temperature", temperature, "0 or more")
-        _require(self.sampling.n == 1, "the answers to a call", self.sampling.n, "1")
+        _require(self.sampling.n == 1, "the number of responses per request", self.sampling.n, "1")
         if (
             self.goes_round
             and isinstance(self.shape, OpenLoad)
@@ -74,15 +76,15 @@ class Load(msgspec.Struct, frozen=True, omit_defaults=True):
         ):
             raise UsageError(
                 Problem(
-                    "LOAD-002", "a trace cannot go round: it has an end", "give a rate, or fewer requests"
+                    "LOAD-002", "a trace cannot be repeated: it has an end", "set a rate, or fewer requests"
                 )
             )
         if self.goes_round and self.n is None and self.seconds is None:
             raise UsageError(
                 Problem(
                     "LOAD-002",
-                    "a load that goes round its items has no end",
-                    "give --requests, or a length in seconds",
+                    "a load that repeats its items has no end",
+                    "set --requests, or a duration in seconds",
                 )
             )
         if self.n is None and isinstance(self.shape, OpenLoad) and isinstance(self.shape.arrivals, Arrivals):

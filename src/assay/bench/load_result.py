@@ -179,30 +179,30 @@ class LoadTally:
 
     def _iter_load_notes(self, load: Load, is_partial: bool) -> Iterator[str]:
         if is_partial:
-            yield "the load was ended before it was complete; the numbers are of the calls that ended"
+            yield "the load was stopped early; the numbers cover only the requests that finished"
         elif load.n is not None and load.seconds is None and self.n_items < load.n:
-            yield f"there were {self.n_items:,} items, not the {load.n:,} asked for"
+            yield f"there were {self.n_items:,} items, fewer than the {load.n:,} requested"
         if self.n_cut:
-            yield f"{self.n_cut:,} calls were cut off under way; they are in no number"
+            yield f"{self.n_cut:,} requests were cancelled before they finished; the numbers exclude them"
         if self.n_turns_unsent:
-            yield f"{self.n_turns_unsent:,} turns were not sent: one before them failed, or the time was up"
+            yield f"{self.n_turns_unsent:,} turns were not sent: an earlier turn failed, or the time was up"
         if self.n_held:
             yield (
-                f"{self.n_held:,} items were sent late, since as many as may be were under way: the schedule "
-                "was not kept"
+                f"{self.n_held:,} items were sent late because the maximum concurrency was reached: the load "
+                "did not follow its schedule"
             )
 
     def _iter_client_notes(self) -> Iterator[str]:
         late = f"{LATE_S * 1000:g} ms"
         if (share := self._own_late_share) > _LATE_SHARE:
-            yield f"the client itself was the limit: it sent {share:.1%} of the items more than {late} late"
+            yield f"the client was the bottleneck: it sent {share:.1%} of the items more than {late} late"
         if (share := self._idleness.late_share) > _LATE_SHARE:
             yield (
-                f"the client itself was the limit: {share:.1%} of its items were sent more than {late} after "
-                "the answer before"
+                f"the client was the bottleneck: it sent {share:.1%} of the items more than {late} after "
+                "the previous response"
             )
         if self.lag.quantile(0.99) > LATE_S:
             yield (
-                f"the client was busy: its timers were up to {self.lag.max_s * 1000:.0f} ms late, and times "
-                "of answers may be too long by as much"
+                f"the client was busy: its timers were up to {self.lag.max_s * 1000:.0f} ms late, and "
+                "measured times may be too long by the same amount"
             )

@@ -255,28 +255,28 @@ class Measures:
     def _iter_window_notes(self, window: SteadyWindow) -> Iterator[str]:
         """Say whether the window can be trusted; what is to be said of replies is said of the whole load."""
         if not self._n_succeeded:
-            yield "no call that began in the steady window succeeded: it has no latencies"
+            yield "no request that started in the steady window succeeded: it has no latencies"
         slowest = self._pools["e2el"].percentile(100)
         if slowest is not None and slowest > window.seconds / 3:
             yield (
                 f"the steady window of {shown_time(window.seconds)} is shorter than three times its longest "
-                f"call ({shown_time(slowest)}): too few calls follow each other in it to trust its numbers"
+                f"request ({shown_time(slowest)}): too few consecutive requests for reliable numbers"
             )
 
     def _notes(self) -> Iterator[str]:
         if self._window is not None:
             yield from self._iter_window_notes(self._window)
             return
-        replies = f"of {self._n_succeeded:,} replies"
+        requests = f"of {self._n_succeeded:,} successful requests"
         if self._n_calls and not self._n_succeeded:
-            yield "no call succeeded: there is nothing to measure"
-        for n, whose in ((self._n_input_uncounted, "prompts"), (self._n_output_uncounted, "answers")):
+            yield "no request succeeded: there is nothing to measure"
+        for n, kind in ((self._n_input_uncounted, "input"), (self._n_output_uncounted, "output")):
             if n:
-                yield f"tokens of {whose} not counted by the server in {n:,} {replies}: they are in no number"
+                yield f"the server did not count {kind} tokens in {n:,} {requests}; the numbers exclude them"
         if self._n_untimed:
-            yield f"{self._n_untimed:,} {replies} without a stream, or without text: no TTFT, ITL and TPOT"
+            yield f"{self._n_untimed:,} {requests} without a stream or without text: no TTFT, ITL and TPOT"
         if self._n_unknown:
-            yield f"{self._n_unknown:,} {replies} not counted as good: what a limit speaks of was not seen"
+            yield f"{self._n_unknown:,} {requests} not counted as good: a limited metric is not known"
         for name, pool in self._pools.items():
             if not pool.is_exact:
                 yield f"{name} has over {EXACT_UP_TO:,} values: percentiles are within {RELATIVE_ERROR:.1%}"

@@ -95,16 +95,16 @@ def read_trace(
     kept = [row for row in read if _is_within(row.timestamp, times)]
     if not kept:
         first, last = read[0].timestamp, read[-1].timestamp
-        what = f"no request lies in the part that was asked for; the trace goes from {first:g} to {last:g} ms"
+        what = f"the selected part of the trace has no requests; the trace spans {first:g} to {last:g} ms"
         raise UsageError(Problem("BENCH-025", what, "correct the start or the end", Origin(path)))
     notes = []
     if len(kept) < len(read):
         notes.append(
-            f"{len(read) - len(kept):,} of {len(read):,} requests of the trace lie outside of the part"
+            f"{len(read) - len(kept):,} of {len(read):,} requests of the trace are outside the selected part"
         )
     if any(after.timestamp < before.timestamp for before, after in pairwise(kept)):
         kept.sort(key=lambda row: row.timestamp)
-        notes.append("the trace was not in the order of its times; it is sent in that order")
+        notes.append("the trace was not sorted by timestamp; its requests are sent in timestamp order")
     is_from_first = times.start_ms is None if times.is_from_first is None else times.is_from_first
     zero = kept[0].timestamp if is_from_first else times.start_ms or 0.0
     offsets = tuple((row.timestamp - zero) / 1000 / times.speed for row in kept)
@@ -116,11 +116,11 @@ def _check_times(times: TraceTimes) -> None:
     if not 0 < times.speed < float("inf"):
         what = f"the trace's speed is {times.speed}, expected a number above 0"
     elif times.start_ms is not None and times.is_from_first:
-        what = "time can count from the first request or from a start, not from both"
+        what = "times can be relative to the first request or to a start, not to both"
     elif times.start_ms is not None and times.end_ms is not None and times.start_ms > times.end_ms:
-        what = f"the start {times.start_ms:g} ms lies behind the end {times.end_ms:g} ms"
+        what = f"the start {times.start_ms:g} ms is after the end {times.end_ms:g} ms"
     if what:
-        raise UsageError(Problem("BENCH-025", what, "correct the part of the trace that is asked for"))
+        raise UsageError(Problem("BENCH-025", what, "correct the selected part of the trace"))
 
 
 def _is_within(timestamp: float, times: TraceTimes) -> bool:
@@ -146,7 +146,11 @@ def _row(fields: Mapping[str, Any], where: Origin, problems: Problems) -> TraceR
             except msgspec.ValidationError as error:
                 note(field, f"found {value!r:.60}: {error}", "correct the value")
     if "timestamp" not in fields:
-        note("timestamp", "the row says no time", "write when the request was sent, in milliseconds")
+        note(
+            "timestamp",
+            "the row has no timestamp",
+            "add the time at which the request was sent, in milliseconds",
+        )
     if problems.total > n_before:
         return None
     row = TraceRow(**made)
@@ -160,7 +164,7 @@ def _row(fields: Mapping[str, Any], where: Origin, problems: Problems) -> TraceR
     ):
         n_expected = _count_blocks(row.input_length)
         what = f"found {len(row.hash_ids)} ids for {row.input_length} tokens, expected {n_expected}"
-        note("hash_ids", what, f"give one id for each {BLOCK_TOKENS} tokens, and one for what is left")
+        note("hash_ids", what, f"write one id for each {BLOCK_TOKENS} tokens, and one for the remainder")
     return row if problems.total == n_before else None
 
 

@@ -173,7 +173,7 @@ class LoadView(msgspec.Struct, frozen=True):
     output: Buckets | None
     """What came of answers for each second, by when it came; None where nothing is known of it."""
     output_unit: str
-    """`tokens`, or `pieces` where the server counted no tokens."""
+    """`tokens`, or `chunks` where the server counted no tokens."""
     concurrency: ConcurrencySteps
     timeline: Timeline
     steady: TimeSpan | None = None

@@ -103,7 +103,7 @@ class PageRecorder:
             distributions=_distributions(measures, summary),
             requests=shapes.compute_rate(calls.ended[~calls.is_failed], calls.duration, width),
             output=calls.output(measures, width, in_pieces=in_pieces),
-            output_unit="pieces" if in_pieces else "tokens",
+            output_unit="chunks" if in_pieces else "tokens",
             concurrency=_concurrency(summary, calls.duration),
             timeline=calls.timeline(),
             steady=calls.window(steady),

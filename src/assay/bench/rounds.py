@@ -43,8 +43,8 @@ class Rounds:
         if n_sent <= self._n_different:
             return ()
         return (
-            f"{self._n_different:,} prompts were sent {n_sent:,} times in all; "
-            "a server that keeps prompts answers those that come again faster",
+            f"{self._n_different:,} different prompts were sent {n_sent:,} times in total; "
+            "a server with prefix caching answers repeated prompts faster",
         )
 
     def _again(self, item: LoadItem, round_: int) -> LoadItem:

@@ -32,17 +32,17 @@ class SearchPlan(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.start) and self.start > 0):
-            raise build_level_error(f"the search begins at {self.start:g}", "a level above 0")
+            raise build_level_error(f"the search starts at {self.start:g}", "a level above 0")
         if self.most is not None and self.most < self.start:
             raise build_level_error(f"the search goes from {self.start:g} to {self.most:g}", "a higher end")
         if not 0 < self.tolerance < 1:
-            raise build_level_error(f"the tolerance is {self.tolerance:g}", "a share such as 0.05")
+            raise build_level_error(f"the tolerance is {self.tolerance:g}", "a fraction such as 0.05")
         if self.trials_at_most < 1:
             raise build_level_error(f"the search has {self.trials_at_most} trials", "1 or more")
         whole = (self.start, self.start if self.most is None else self.most)
         if self.of == "concurrency" and any(level % 1 for level in whole):
             raise build_level_error(
-                f"the search begins at {whole[0]:g} and ends at {whole[1]:g} clients", "whole numbers"
+                f"the search starts at {whole[0]:g} and ends at {whole[1]:g} clients", "integers"
             )
 
     def next_level(self, kept: float | None, broke: float | None) -> float | str:
@@ -53,16 +53,18 @@ class SearchPlan(msgspec.Struct, frozen=True):
         if broke is None:
             assert kept is not None
             if kept == self.most:
-                return f"{kept:g} keeps the limits, and no higher level was to be tried"
+                return f"{kept:g} meets the limits, and it is the highest level allowed"
             return min(kept * FACTOR, math.inf if self.most is None else self.most)
         if kept is None:
             least = 1.0 if self.of == "concurrency" else self.start * _LOWEST_RATE
             return (
-                self._pick_midpoint(0.0, broke) if broke > least else f"not even {broke:g} keeps the limits"
+                self._pick_midpoint(0.0, broke)
+                if broke > least
+                else f"even {broke:g} does not meet the limits"
             )
         is_near = broke <= kept * (1 + self.tolerance) or (self.of == "concurrency" and broke - kept <= 1)
         return (
-            f"{kept:g} keeps the limits and {broke:g} does not"
+            f"{kept:g} meets the limits and {broke:g} does not"
             if is_near
             else self._pick_midpoint(kept, broke)
         )
@@ -79,7 +81,7 @@ def require_common_limit(limits: LoadLimits) -> None:
         raise UsageError(
             Problem(
                 "LOAD-005",
-                "there is no limit on all calls together, so every level would keep the limits",
+                "there is no limit on all requests together, so every level would meet the limits",
                 "add one, such as 'p99 ttft < 500ms' or 'goodput > 95%'",
             )
         )
@@ -103,19 +105,19 @@ async def find_highest_level(
         broken = limits.broken(attempted.summary)
         is_alone = bool(broken) and _has_no_overlap(attempted.summary)
         if attempted.driven.is_client_bound:
-            broken = (*broken, "the client itself was the limit: the server was not under this load")
+            broken = (*broken, "the client was the bottleneck: the server did not receive this load")
         trials.append(LoadTrial(level, attempted.driven, attempted.summary, broken))
         on_trial(trials[-1])
         if is_partial:
-            level = "it was ended from outside"
+            level = "interrupted"
             break
         kept, broke = (kept, level) if broken else (level, broke)
         level = plan.next_level(kept, broke)
         if kept is None and is_alone and not isinstance(level, str):
             # A lower level would only take longer: with 100 calls, hours at the lowest rate.
-            level = f"not even {broke:g} keeps the limits, where no two calls were under way at once"
+            level = f"even {broke:g} does not meet the limits, although no two requests were concurrent"
         if len(trials) == plan.trials_at_most and not isinstance(level, str):
-            level = f"{len(trials)} trials were made, and more are not allowed"
+            level = f"the maximum of {len(trials)} trials was reached"
     said = tuple(map(str, (*limits.of_all, *limits.of_each)))
     return SweepResult(plan.of, tuple(trials), kept, str(level), said, is_partial)
 

@@ -49,17 +49,17 @@ def find_steady_window(
     third to its last the number must not have risen or fallen by more than chance would have it.
     """
     if not under_way.n_calls:
-        return NoSteadyWindow("no call ended")
+        return NoSteadyWindow("no request finished")
     if under_way.end == under_way.start:
-        return NoSteadyWindow("no call took any time")
+        return NoSteadyWindow("the requests took no time")
     if level is not None:
         return _find_window_at_level(under_way, level, under_way.end)
     last_sent = under_way.last_began
     if last_sent == under_way.start:
-        return NoSteadyWindow("all calls were sent at the same moment")
+        return NoSteadyWindow("all requests were sent at the same time")
     level = under_way.median(under_way.start, last_sent)
     if level < 1:
-        return NoSteadyWindow("for more than half of the time no call was under way")
+        return NoSteadyWindow("no request was in progress for more than half of the time")
     window = _find_window_at_level(under_way, level, last_sent)
     return window if isinstance(window, NoSteadyWindow) else _reject_drift(window, under_way)
 
@@ -73,15 +73,15 @@ def _find_window_at_level(
     if not len(reached):
         peak = under_way.peak(under_way.start, under_way.end)
         return NoSteadyWindow(
-            f"at most {peak:,} calls were under way at once; {at_least:,} of {level:,} make a load steady"
+            f"the peak was {peak:,} concurrent requests; a steady load has at least {at_least:,} of {level:,}"
         )
     start, end = (float(under_way.times[at]) for at in (reached[0], reached[-1] + 1))
     window = SteadyWindow(start, min(end, no_later_than), level, at_least)
     share = under_way.share(at_least, window.start, window.end)
     if share < _SHARE_AT_LEVEL:
         return NoSteadyWindow(
-            f"{at_least:,} calls or more were under way for only {100 * share:.0f} % of the time between the "
-            "first moment with so many and the last"
+            f"{at_least:,} or more requests were concurrent for only {100 * share:.0f} % of the time between "
+            "the first and the last time this number was reached"
         )
     return window
 
@@ -100,7 +100,7 @@ def _reject_drift(window: SteadyWindow, under_way: ConcurrencyCurve) -> SteadyWi
     if abs(last - first) > by_chance and max(first, last) > _DRIFT * min(first, last):
         moved = "rising" if last > first else "falling"
         return NoSteadyWindow(
-            f"the number of calls under way kept {moved}: {first:.1f} in the first third of the time, "
+            f"the number of concurrent requests kept {moved}: {first:.1f} in the first third of the time, "
             f"{last:.1f} in the last"
         )
     return window

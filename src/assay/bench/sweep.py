@@ -97,7 +97,7 @@ def build_trial_load(base: Load, of: LevelKind, level: float, length: TrialLengt
 
 def parse_levels(text: str, of: LevelKind) -> tuple[float, ...]:
     """Read the rungs of a ladder: `1,2,4,8`, or `1..64` for doubling from one to the other."""
-    expected = "rising numbers above 0 such as '1,2,4,8', or '1..64' for doubling"
+    expected = "ascending numbers above 0 such as '1,2,4,8', or '1..64' for doubling"
     try:
         levels = [float(part) for part in (text.split("..", 1) if ".." in text else text.split(","))]
     except ValueError:
@@ -110,7 +110,7 @@ def parse_levels(text: str, of: LevelKind) -> tuple[float, ...]:
         n = math.ceil(math.log(high / low, FACTOR) - 1e-9)
         levels = [*(low * FACTOR**number for number in range(n)), high]
     if of == "concurrency" and any(level % 1 for level in levels):
-        raise build_level_error(f"the levels are {text!r}", "whole numbers: there is no part of a client")
+        raise build_level_error(f"the levels are {text!r}", "integers: a level is a number of clients")
     return tuple(levels)
 
 
@@ -140,17 +140,17 @@ async def run_ladder(
             break
     best = trials[through.index(max(through))].level if any(through) else None
     is_partial = trials[-1].driven.is_partial if trials else False
-    return SweepResult(of, tuple(trials), best, ended or "all levels were tried", is_partial=is_partial)
+    return SweepResult(of, tuple(trials), best, ended or "all levels were tested", is_partial=is_partial)
 
 
 def _find_end_reason(last: LoadTrial, through: Sequence[float], failed_at_most: float) -> str:
     """Return why no higher level is tried; nothing when one is."""
     if last.driven.is_partial:
-        return "it was ended from outside"
+        return "interrupted"
     failed = last.summary.value("failed")
     if failed is None or failed > failed_at_most:
-        share = "no call was answered" if failed is None else f"{failed:.1%} of the calls failed"
-        return f"at {last.level:g} {share}; at most {failed_at_most:.1%} may fail"
+        share = "no request succeeded" if failed is None else f"{failed:.1%} of the requests failed"
+        return f"at {last.level:g} {share}; the maximum is {failed_at_most:.1%}"
     if len(through) > 2 and through[-1] < through[-2] < through[-3]:
         return f"throughput fell twice, from {through[-3]:.4g} to {through[-1]:.4g} requests/s"
     return ""

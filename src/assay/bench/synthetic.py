@@ -114,20 +114,18 @@ def build_prompt(text: str, *, is_chat: bool) -> Prompt:
 
 def _check(spec: SyntheticSpec, *, has_tokenizer: bool) -> None:
     if spec.kind == "token_ids" and not has_tokenizer:
-        what = "token ids are drawn from a vocabulary and decoded, and no tokenizer was named"
-        raise UsageError(Problem("BENCH-021", what, "name one: --tokenizer FOLDER; or let prompts be texts"))
+        what = "prompts of random token ids need a tokenizer, but none was given"
+        raise UsageError(Problem("BENCH-021", what, "set --tokenizer FOLDER, or generate prompts as text"))
     if spec.n < 1 or spec.prefix_groups < 1 or spec.shared_prefix < 0:
         found = f"{spec.n} requests, {spec.prefix_groups} prefix groups, {spec.shared_prefix} shared tokens"
-        what = f"found {found}; expected at least one request, one group, and no number below 0"
+        what = f"found {found}; expected at least one request, at least one group, and no negative number"
         raise UsageError(Problem("BENCH-025", what, "correct the numbers"))
     if spec.shared_prefix > spec.input.shortest:
         what = (
-            f"prompts share {spec.shared_prefix} tokens, and the shortest has {spec.input.shortest} in all;"
-            " the shared beginning is a part of the prompt"
+            f"prompts share {spec.shared_prefix} tokens, but the shortest has {spec.input.shortest} in total;"
+            " the shared prefix is part of the prompt"
         )
-        raise UsageError(
-            Problem("BENCH-025", what, "share fewer tokens, or let the shortest prompt be longer")
-        )
+        raise UsageError(Problem("BENCH-025", what, "share fewer tokens, or make the shortest prompt longer"))
 
 
 class _NaturalTexts:
@@ -162,8 +160,8 @@ class _RandomTokenTexts:
         self._tokenizer = tokenizer
         self._ids = tokenizer.plain_ids(spec.vocab_size)
         if not self._ids:
-            what = f"the tokenizer has no plain token below the vocabulary size {spec.vocab_size}"
-            raise UsageError(Problem("BENCH-025", what, "correct the vocabulary size, or leave it away"))
+            what = f"the tokenizer has no ordinary token below the vocabulary size {spec.vocab_size}"
+            raise UsageError(Problem("BENCH-025", what, "correct the vocabulary size, or omit it"))
 
     @cached_property
     def _prefixes(self) -> Sequence[str]:

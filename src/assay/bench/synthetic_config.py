@@ -79,7 +79,7 @@ def _gaussian(params: _Table) -> LengthDistribution:
 def _zipf(params: _Table) -> LengthDistribution:
     alpha = params.number("Alpha")
     if not 1 < alpha <= HIGHEST_ALPHA:
-        params.wrong("Alpha", f"expected more than 1 and at most {HIGHEST_ALPHA:g}")
+        params.wrong("Alpha", f"expected a number above 1 and at most {HIGHEST_ALPHA:g}")
     return Zipf(alpha, *params.bounds())
 
 
@@ -149,14 +149,14 @@ class _Table:
         """Return the whole number under a key."""
         value = self.values[key]
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            self.wrong(key, f"expected a whole number from {least} to {most}")
+            self.wrong(key, f"expected an integer from {least} to {most}")
         return value
 
     def number(self, key: str, least: float = -_FLOAT32) -> float:
         """Return the number under a key, within what float32 holds."""
         value = self.values[key]
         if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= _FLOAT32:
-            self.wrong(key, "expected a number" + (f" not below {least:g}" if least > -_FLOAT32 else ""))
+            self.wrong(key, "expected a number" + (f" of at least {least:g}" if least > -_FLOAT32 else ""))
         return float(value)
 
     def bounds(self) -> tuple[int, int]:
@@ -185,5 +185,5 @@ def _is_pair(value: object) -> bool:
 
 def _whole(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError(f"the length is {value!r}, expected a whole number")
+        raise ValueError(f"the length is {value!r}, expected an integer")
     return value

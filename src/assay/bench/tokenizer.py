@@ -54,15 +54,15 @@ def open_tokenizer(path: str) -> Tokenizer:
     try:
         import tokenizers
     except ImportError:
-        what = "a tokenizer is read by the package tokenizers, which is not installed"
-        raise UsageError(Problem("BENCH-021", what, "pip install tokenizers, or name no tokenizer")) from None
+        what = "reading a tokenizer needs the package tokenizers, which is not installed"
+        raise UsageError(Problem("BENCH-021", what, "pip install tokenizers, or omit --tokenizer")) from None
     file = _file(Path(path))
     try:
         inner = tokenizers.Tokenizer.from_file(str(file))
     except Exception as error:  # noqa: BLE001 - the package raises bare exceptions
-        what = f"the tokenizer does not load: {error}"
+        what = f"cannot load the tokenizer: {error}"
         raise UsageError(
-            Problem("BENCH-021", what, f"name a whole {FILE} of the model", Origin(str(file)))
+            Problem("BENCH-021", what, f"use a complete {FILE} of the model", Origin(str(file)))
         ) from None
     inner.no_truncation()
     inner.no_padding()
@@ -75,6 +75,6 @@ def _file(path: Path) -> Path:
     found = sorted(path.rglob(FILE), key=lambda file: (len(file.parts), file)) if path.is_dir() else []
     if found:
         return found[0]
-    what = f"there is no {FILE} in this folder" if path.is_dir() else "there is no such file or folder"
-    fix = f"name the model's folder, or its {FILE}; without one, the server counts the tokens"
+    what = f"the folder has no {FILE}" if path.is_dir() else "the file or folder does not exist"
+    fix = f"set --tokenizer to the model folder or its {FILE}; without it, the server counts the tokens"
     raise UsageError(Problem("BENCH-021", what, fix, Origin(str(path))))
