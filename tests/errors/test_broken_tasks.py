@@ -42,7 +42,12 @@ BEFORE_THE_RUN = [
     ("unknown_split.py", (), "LEAP-005", ("'valid'", "the splits are 'train', 'validation'")),
     ("absent_split.py", (), "LEAP-005", ("'test', whose file does not exist", "test.jsonl")),
     ("no_test_docs.py", (), "LEAP-005", ("test_docs() returns no documents", "has_test_docs()")),
-    ("many_shots.py", (), "LEAP-006", ("5 examples were requested, but training_docs() has only 1", "--shots N")),
+    (
+        "many_shots.py",
+        (),
+        "LEAP-006",
+        ("5 examples were requested, but training_docs() has only 1", "--shots N"),
+    ),
     ("fine.py", ("--shots", "2"), "LEAP-006", ("2 examples were requested, but training_docs() has only 1",)),
     ("shots_in_words.py", (), "LEAP-006", ("n_shot() returned 'three'", "whole number")),
     ("no_folder.py", (), "LEAP-007", ("DATASET_PATH 'capital' is not a folder", "'capitals'", "--task-dir")),

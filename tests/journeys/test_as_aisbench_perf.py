@@ -362,7 +362,7 @@ def test_the_plan_alone(workdir: Path) -> None:
             "OPENICL-040",
             "serve the model",
         ),
-        (("--models", "mock", "--datasets", "synthetic_gen_string"), "MODEL-001", "no server"),
+        (("--models", "mock", "--datasets", "synthetic_gen_string"), "MODEL-001", "is not a server"),
         (("--models", "vllm_api_general_chat", "--datasets", "synthetic_gen_tokenid"), "BENCH-021", "--path"),
         (("--models", "vllm_api_general_chat", "--datasets", "synthetic"), "USAGE-009", "'synthetic'"),
         (("--pressure-time", "5"), "USAGE-006", "add --pressure"),

@@ -289,8 +289,10 @@ def test_a_steady_window_that_is_too_short_to_trust_says_so_on_screen_and_page()
 
     with serving(together) as server:
         out = measured(server, "-n", "2", "-c", "2", "--output", "3", "--warm-up", "0")
-    assert "is shorter than three times its longest call" in out
-    assert "is shorter than three times its longest call" in Path("b/report.html").read_text(encoding="utf-8")
+    assert "is shorter than three times its longest request" in out
+    assert "is shorter than three times its longest request" in Path("b/report.html").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_nothing_measured_is_a_status_of_its_own() -> None:
@@ -310,7 +312,7 @@ def test_calls_that_never_end_are_cut_off_after_the_grace() -> None:
         out = measured(server, *options, status=2)
         is_over.set()
     assert "2 requests were cancelled" in out
-    assert "no steady window: no call ended" in out
+    assert "no steady window: no request finished" in out
 
 
 def test_a_folder_that_cannot_be_written_is_told() -> None:
@@ -331,7 +333,7 @@ def test_other_commands_know_a_benchmark() -> None:
     assert "benchmark  runs/mine" in assay("ls").out
     ignored = assay("bench", "runs/mine", "--concurrency", "5")
     assert ignored.status == 2
-    assert "--concurrency: a finished benchmark is shown" in ignored.err
+    assert "--concurrency does not apply to a finished benchmark" in ignored.err
 
 
 @pytest.mark.parametrize("is_warming_up", [False, True])
@@ -360,9 +362,9 @@ def test_ctrl_c_keeps_what_is_complete_and_never_promises_to_go_on(is_warming_up
     assert process.returncode == 130, err
     assert "goes on from here" not in err
     if is_warming_up:
-        assert "the same command begins anew" in err
+        assert "the same command starts over" in err
     else:
-        assert "it was ended early" in out
+        assert "stopped early" in out
         assert len(calls()) == summary()["summary"]["n_calls"] == 2
 
 

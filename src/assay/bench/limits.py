@@ -1,8 +1,9 @@
-"""Limits that a load is to keep, as a person writes them: `p99 ttft < 500ms`, `failed < 1%`, `goodput > 95%`.
+"""Limits of a load, such as `p99 ttft < 500ms`, `failed < 1%` and `goodput > 95%`.
 
-A time with a statistic is a limit on all calls together. A time without one (`ttft < 500ms`) is a limit on
-each call by itself: calls that keep all such limits are good, and `goodput` is their share. Only what gets
-worse under load can be limited, so that a search may take it that below a level that keeps the limits all do.
+A time with a statistic limits all calls together. A time without one (`ttft < 500ms`) limits
+each call on its own: calls that meet all such limits are good, and `goodput` is their fraction. Only metrics
+that get worse under load can be limited, so a search may assume that all levels below one that meets the
+limits meet them as well.
 """
 
 from __future__ import annotations
@@ -41,13 +42,13 @@ class LoadLimit(msgspec.Struct, frozen=True):
     """In seconds, or from 0 to 1."""
 
     def is_met_by(self, value: float) -> bool:
-        """Whether a number keeps it."""
+        """Return whether a value meets the limit."""
         if value == self.value:
             return self.sign in ("<=", ">=")
         return (value < self.value) == self.sign.startswith("<")
 
     def shown(self, value: float) -> str:
-        """Return a number as that of this limit is written."""
+        """Return a value in the unit of this limit."""
         return f"{value * 100:.4g}%" if self.metric in SHARES else f"{value * 1000:.4g}ms"
 
     def __str__(self) -> str:
@@ -79,7 +80,7 @@ class LoadLimits(msgspec.Struct, frozen=True):
         return cls(of_all, of_each)
 
     def broken(self, summary: BenchSummary) -> tuple[str, ...]:
-        """Return which limits a load did not keep, and what was seen instead."""
+        """Return the limits that a load did not meet, with the measured values."""
         broken = []
         for limit in self.of_all:
             value = summary.value(limit.metric, limit.stat)
@@ -90,7 +91,7 @@ class LoadLimits(msgspec.Struct, frozen=True):
         return tuple(broken)
 
     def verdicts(self, summary: BenchSummary) -> tuple[str, ...]:
-        """Say of each limit on all calls whether a load kept it."""
+        """Return for each limit on all calls whether a load met it."""
         verdicts = []
         for limit in self.of_all:
             value = summary.value(limit.metric, limit.stat)
@@ -102,7 +103,7 @@ class LoadLimits(msgspec.Struct, frozen=True):
         return tuple(verdicts)
 
     def require_values(self, summary: BenchSummary) -> None:
-        """Raise when calls were answered and a limit speaks of what they do not show, as without a stream."""
+        """Raise UsageError if calls succeeded but have no value for a limited metric, as without a stream."""
         problems = [
             Problem(
                 "LOAD-006",

@@ -1,4 +1,4 @@
-"""What a load is: who sends when, how much of it, and for how long. Specs; `drive.py` carries them out."""
+"""The specification of a load: its shape, size and duration. `drive.py` runs it."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from assay.core.request import Sampling
 
 
 class ClosedLoad(msgspec.Struct, frozen=True, omit_defaults=True, tag="closed"):
-    """A number of clients, each of which sends its next item when its last one is answered."""
+    """A number of clients, each of which sends its next item after the response to its last one."""
 
     concurrency: int
     starts_per_s: float | None = None
-    """How many clients begin per second. None: all at once."""
+    """Clients started per second. None: all at once."""
     at_most_per_s: float | None = None
-    """Calls per second that all clients together may send, evenly spaced; a slot not used is not made up."""
+    """Maximum calls per second of all clients together, evenly spaced; unused slots are lost."""
     least_seconds: float = 0.0
-    """Go on so long, also when the load's number of items is reached."""
+    """Minimum duration, even if the number of items is reached earlier."""
 
     def __post_init__(self) -> None:
         _require(self.concurrency >= 1, "the concurrency", self.concurrency, "a number of clients, 1 or more")
@@ -29,11 +29,11 @@ class ClosedLoad(msgspec.Struct, frozen=True, omit_defaults=True, tag="closed"):
 
 
 class OpenLoad(msgspec.Struct, frozen=True, omit_defaults=True, tag="open"):
-    """Items that are sent when they are due, whatever is under way."""
+    """Items that are sent when they are due, regardless of the concurrency."""
 
     arrivals: Arrivals | TraceArrivals
     at_most_under_way: int | None = None
-    """Items under way at most; one that is due meanwhile is sent late, and is counted as held."""
+    """Maximum concurrent items; items that are due meanwhile are sent late and counted in `n_held`."""
 
     def __post_init__(self) -> None:
         n = self.at_most_under_way
@@ -45,17 +45,17 @@ class Load(msgspec.Struct, frozen=True, omit_defaults=True):
 
     shape: ClosedLoad | OpenLoad
     sampling: Sampling = Sampling()
-    """How answers are written; an item's own length goes before."""
+    """Sampling settings; the maximum length of an item takes precedence."""
     n: int | None = None
-    """Items at most. None: as many as there are."""
+    """Maximum number of items. None: all."""
     seconds: float | None = None
-    """No call is sent after so long; those under way are waited for."""
+    """No call is sent after this time; running calls may finish."""
     grace_s: float | None = None
-    """How long they are waited for; what is under way then is cut off and counted. None: until they end."""
+    """How long they may take; then they are cancelled and counted. None: no limit."""
     goes_round: bool = False
-    """Whether the items begin again when they are at their end."""
+    """Whether the items are repeated after the last one."""
     think_s: float = 0.0
-    """How long a user waits after an answer before saying the next turn."""
+    """Seconds between a response and the next turn."""
 
     def __post_init__(self) -> None:
         _require(self.n is None or self.n >= 1, "the number of requests", self.n or 0, "1 or more")
@@ -88,11 +88,11 @@ class Load(msgspec.Struct, frozen=True, omit_defaults=True):
                 )
             )
         if self.n is None and isinstance(self.shape, OpenLoad) and isinstance(self.shape.arrivals, Arrivals):
-            self.shape.arrivals.moments()  # A schedule that needs a number says so now.
+            self.shape.arrivals.moments()  # Raises now if the schedule needs the number of items.
 
     @property
     def n_expected(self) -> int | None:
-        """Return about how many items it will take; None where the server's answers decide."""
+        """Return the approximate number of items; None if it depends on the server."""
         if self.n is not None or self.seconds is None or not isinstance(self.shape, OpenLoad):
             return self.n
         if isinstance(self.shape.arrivals, TraceArrivals):

@@ -1,9 +1,9 @@
-"""Traces of requests that a server once had, in Mooncake's form: one JSON object for each request.
+"""Request traces in Mooncake's format: one JSON object per request.
 
     {"timestamp": 200, "input_length": 1536, "output_length": 200, "hash_ids": [3, 4, 5]}
 
-A trace holds no prompts. Each hash id stands for a block of 512 tokens; equal ids are equal text, so that a
-server's prefix cache finds what the original's found. The last block is cut to the request's length.
+A trace contains no prompts. Each hash id represents a block of 512 tokens; equal ids are equal text, so a
+prefix cache gets the same hits as in the original. The last block is cut to the length of the request.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class TraceRow(msgspec.Struct, frozen=True, gc=False):
     input_length: _Count | None = None
     """Tokens of its prompt."""
     input_text: str | None = None
-    """Its prompt, where the trace has it."""
+    """Its prompt, if the trace has it."""
     output_length: _Count = 1
-    """Tokens of its answer."""
+    """Tokens of its response."""
     hash_ids: tuple[int, ...] = ()
     """The blocks of its prompt."""
 
@@ -54,40 +54,40 @@ class TraceTimes(NamedTuple):
     """Which part of a trace is sent, and how fast."""
 
     start_ms: float | None = None
-    """Requests before are left out, and the load's time counts from here. None: from the first request."""
+    """Requests before it are skipped, and times are relative to it. None: relative to the first request."""
     end_ms: float | None = None
-    """Requests after are left out."""
+    """Requests after it are skipped."""
     is_from_first: bool | None = None
-    """Whether time counts from the first request that is sent. None: unless `start_ms` says from where; False
-    without it: from the trace's own 0."""
+    """Whether times are relative to the first request sent. None: yes, unless `start_ms` is set; False
+    without it: relative to the 0 of the trace."""
     speed: float = 1.0
-    """2 sends in half the time."""
+    """2 sends the trace in half the time."""
 
 
 class MooncakeTrace(NamedTuple):
-    """The requests that are sent, in the order of their times."""
+    """The requests to send, sorted by time."""
 
     rows: tuple[TraceRow, ...]
     offsets_s: tuple[float, ...]
-    """When each is sent, in seconds from the load's beginning."""
+    """When each is sent, in seconds from the start of the load."""
     notes: tuple[str, ...]
 
     @property
     def period_s(self) -> float:
-        """Return after how long it begins anew: its mean gap after its last request."""
+        """Return the time after which it repeats: its mean gap after its last request."""
         span = self.offsets_s[-1] - self.offsets_s[0]
         return span + span / max(len(self.rows) - 1, 1)
 
 
 def is_trace(fields: Mapping[str, Any]) -> bool:
-    """Whether a row is one of a trace, right or wrong."""
+    """Return whether a row is meant as a trace row, valid or not."""
     return "timestamp" in fields and ("input_length" in fields or "input_text" in fields)
 
 
 def read_trace(
     rows: Iterable[tuple[Mapping[str, Any], Origin]], times: TraceTimes, path: str
 ) -> MooncakeTrace:
-    """Read a whole trace; what is wrong with its rows is told together."""
+    """Read a whole trace; raise the problems of all rows in one error."""
     _check_times(times)
     problems = Problems()
     read = [row for fields, where in rows if (row := _row(fields, where, problems)) is not None]
@@ -130,19 +130,19 @@ def _is_within(timestamp: float, times: TraceTimes) -> bool:
 
 
 def _row(fields: Mapping[str, Any], where: Origin, problems: Problems) -> TraceRow | None:
-    """Return a row of a trace; None where it is wrong, which is noted."""
+    """Return a row of a trace; if it is invalid, add its problems and return None."""
 
     def note(field: str, what: str, fix: str) -> None:
         problems.add(Problem("BENCH-023", what, fix, where.at(field)))
 
     n_before = problems.total
-    made: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for field, value in fields.items():
         if field not in FIELDS:
             note(field, f"unknown field{suggest_name(field, FIELDS)}", f"a trace has {listing(FIELDS)}")
         elif value is not None:
             try:
-                made[field] = msgspec.convert(value, _KINDS[field])
+                values[field] = msgspec.convert(value, _KINDS[field])
             except msgspec.ValidationError as error:
                 note(field, f"found {value!r:.60}: {error}", "correct the value")
     if "timestamp" not in fields:
@@ -153,7 +153,7 @@ def _row(fields: Mapping[str, Any], where: Origin, problems: Problems) -> TraceR
         )
     if problems.total > n_before:
         return None
-    row = TraceRow(**made)
+    row = TraceRow(**values)
     if (row.input_length is None) == (row.input_text is None):
         has = "neither" if row.input_text is None else "both"
         note("input_length", f"found {has} of 'input_length' and 'input_text'", "write one of them")
@@ -173,7 +173,7 @@ def _count_blocks(n_tokens: int) -> int:
 
 
 class TraceItemSource:
-    """The items of a trace, made as they are walked; more than it has come after it, in its own rhythm."""
+    """The items of a trace, generated during iteration; longer loads repeat the trace."""
 
     def __init__(
         self, trace: MooncakeTrace, n: int, *, seed: int, is_chat: bool, tokenizer: Tokenizer | None = None
@@ -196,14 +196,14 @@ class TraceItemSource:
         return self._rounds.iter_forever()
 
     def warmup(self, n: int) -> WarmUp:
-        """Return items of other texts, as long as the trace's first ones."""
+        """Return items with other texts, as long as the first ones of the trace."""
         rows = islice(cycle(self._trace.rows), n)
         return WarmUp(
             [self._build_warmup_item(number, row) for number, row in enumerate(rows)], are_measured=False
         )
 
     def came_up(self, n_sent: int) -> Sequence[str]:
-        """Say which prompts are not as long as they should be, and whether the trace was too short."""
+        """Return notes on inexact prompts and repeated items."""
         return (*self._inexact.said(), *self._rounds.came_up(n_sent))
 
     def _iter_round(self) -> Iterator[LoadItem]:

@@ -1,7 +1,7 @@
-"""The page of a benchmark: one HTML file that needs nothing else.
+"""The page of a benchmark: one self-contained HTML file.
 
-It opens from a disk, asks no network for anything, and runs no script but its own, whose hash stands in its
-content policy. All text from elsewhere passes through `markup.tag`.
+It works offline and runs only its own script, whose hash is in its
+content security policy. All external text passes through `markup.tag`.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from assay.bench.page_tables import failures_table, numbers_tables
 from assay.core.markup import Markup, one_file_page, tag
 
 N_LOADS = 12
-"""Loads that are shown in full; with more, those at the end of the list."""
+"""Maximum number of loads with details; if there are more, the last ones."""
 
 _FOLDER = Path(__file__).parent
 
 
 def render_page(data: PageData) -> str:
-    """Return the page; the same data gives the same text."""
+    """Return the page; equal data gives equal text."""
     style = (_FOLDER / "page.css").read_text(encoding="utf-8")
     script = (_FOLDER / "page.js").read_text(encoding="utf-8")
     main = tag("main", _head(data.head), *_render_sweeps(data), *_loads(data))

@@ -1,7 +1,7 @@
-"""The search for the highest level that keeps limits: doubling, or halving, and then bisection.
+"""Search for the highest level that meets limits: doubling or halving, then bisection.
 
-One trial decides about a level, so trials must be long enough to speak for it. Levels are taken to be in
-order: below one that keeps the limits all do, above one that does not none does.
+One trial decides about a level, so trials must be long enough. The search assumes that levels are in
+order: all levels below one that meets the limits meet them, and no level above one that does not.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from assay.bench.sweep import FACTOR, Attempt, LevelKind, LoadTrial, OnTrial, Sw
 from assay.core.errors import Problem, UsageError
 
 _LOWEST_RATE = 1 / 64
-"""Of the rate at which a search began: below it no rate is tried."""
+"""The lowest rate tested, as a fraction of the start rate."""
 
 
 class SearchPlan(msgspec.Struct, frozen=True):
-    """Where a search begins and when it is content."""
+    """Where a search starts and when it ends."""
 
     of: LevelKind
     start: float = 1.0
     most: float | None = None
-    """No higher level is tried."""
+    """The highest level to test."""
     tolerance: float = 0.05
-    """How much higher, relatively, the lowest level that failed may be than the highest that did not."""
+    """Maximum relative difference between the lowest level that failed and the highest that did not."""
     trials_at_most: int = 30
 
     def __post_init__(self) -> None:
@@ -76,7 +76,7 @@ class SearchPlan(msgspec.Struct, frozen=True):
 
 
 def require_common_limit(limits: LoadLimits) -> None:
-    """Raise when there is nothing that a level could break."""
+    """Raise UsageError if there is no limit that a level could break."""
     if not limits.of_all:
         raise UsageError(
             Problem(
@@ -90,7 +90,7 @@ def require_common_limit(limits: LoadLimits) -> None:
 async def find_highest_level(
     plan: SearchPlan, limits: LoadLimits, attempt: Attempt, *, on_trial: OnTrial = lambda trial: None
 ) -> SweepResult:
-    """Find the highest level that keeps the limits."""
+    """Find the highest level that meets the limits."""
     require_common_limit(limits)
     trials: list[LoadTrial] = []
     kept: float | None = None

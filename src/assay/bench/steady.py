@@ -1,6 +1,6 @@
-"""The steady window: the part of a load in which as many calls were under way as were meant to be.
+"""The steady window: the part of a load with the intended number of concurrent calls.
 
-A load begins with nothing under way and ends so; what happens then says little about a server under load.
+A load ramps up from zero and down to zero; these phases say little about a server under load.
 """
 
 from __future__ import annotations
@@ -12,29 +12,29 @@ import msgspec
 from assay.bench.concurrent_requests import ConcurrencyCurve
 
 TOLERANCE = 0.05
-"""How much of the level may be missing."""
+"""The fraction of the level that may be missing."""
 _SHARE_AT_LEVEL = 0.5
 _DRIFT = 1.2
 
 
 class SteadyWindow(msgspec.Struct, frozen=True):
-    """From when to when a load was steady, in seconds on the clock of its calls."""
+    """Start and end of the steady window, in seconds on the clock of the calls."""
 
     start: float
     end: float
     level: int
-    """How many calls are under way when it is steady."""
+    """The number of concurrent calls of a steady load."""
     at_least: int
-    """The window begins when so many are under way for the first time and ends when they no longer are."""
+    """The window starts when this many calls are concurrent for the first time; it ends after the last."""
 
     @property
     def seconds(self) -> float:
-        """Return how long it is."""
+        """Return its duration."""
         return self.end - self.start
 
 
 class NoSteadyWindow(msgspec.Struct, frozen=True):
-    """There is no steady window, and why."""
+    """Why there is no steady window."""
 
     reason: str
 
@@ -44,7 +44,7 @@ def find_steady_window(
 ) -> SteadyWindow | NoSteadyWindow:
     """Find the steady window of a load.
 
-    `level` is the number of calls that a load keeps under way. Without one (calls sent by a schedule) it is
+    `level` is the intended number of concurrent calls. Without one (calls sent by a schedule) it is
     the median over the time in which calls were sent. The window then ends with that time, and from its first
     third to its last the number must not have risen or fallen by more than chance would have it.
     """
@@ -90,8 +90,8 @@ def _reject_drift(window: SteadyWindow, under_way: ConcurrencyCurve) -> SteadyWi
     third = window.seconds / 3
     first = under_way.mean(window.start, window.start + third)
     last = under_way.mean(window.end - third, window.end)
-    # Of calls that arrive by chance, the number under way has a variance as large as its level, and moments
-    # that are a call's length apart say something new.
+    # For random arrivals, the number of concurrent calls has a variance equal to its level, and samples
+    # are independent if they are the duration of a call apart.
     call_s = (
         under_way.mean(under_way.start, under_way.end) * (under_way.end - under_way.start) / under_way.n_calls
     )

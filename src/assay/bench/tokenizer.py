@@ -1,6 +1,6 @@
-"""A model's tokenizer, read from its `tokenizer.json`, to make texts of a known number of tokens.
+"""The tokenizer of a model, read from its `tokenizer.json`, for texts of a known number of tokens.
 
-Special tokens are never added: what a server puts around a prompt, such as a chat template, is its own.
+It never adds special tokens: the server adds its own, such as those of a chat template.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ FILE = "tokenizer.json"
 
 
 class Tokenizer:
-    """What texts need of a tokenizer."""
+    """The operations of a tokenizer that text generation needs."""
 
     def __init__(self, inner: tokenizers.Tokenizer) -> None:
         self._inner = inner
 
     def ends(self, text: str) -> list[int]:
-        """Return the place in the text behind each of its tokens."""
+        """Return the end position of each token in the text."""
         return [end for _, end in self._inner.encode(text, add_special_tokens=False).offsets]
 
     def ids(self, text: str) -> list[int]:
@@ -34,11 +34,11 @@ class Tokenizer:
         return ids
 
     def count(self, text: str) -> int:
-        """Return how many tokens a text has."""
+        """Return the number of tokens of a text."""
         return len(self.ids(text))
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of tokens; bytes that are no character become a mark for that."""
+        """Return the text of tokens; invalid bytes become replacement characters."""
         text: str = self._inner.decode(list(ids), skip_special_tokens=False)
         return text
 
@@ -50,7 +50,7 @@ class Tokenizer:
 
 
 def open_tokenizer(path: str) -> Tokenizer:
-    """Read a tokenizer: a file, or a folder that has one in it or below it."""
+    """Read a tokenizer from a file, or from a folder that contains one at any depth."""
     try:
         import tokenizers
     except ImportError:

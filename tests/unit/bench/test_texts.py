@@ -162,5 +162,5 @@ def test_a_tokenizer_that_is_not_there_is_told(tmp_path: Path) -> None:
         assert caught.value.problems[0].code == "BENCH-021"
         assert said in caught.value.problems[0].what
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UsageError, match="in this folder"):
+    with pytest.raises(UsageError, match=r"the folder has no tokenizer\.json"):
         open_tokenizer(str(tmp_path / "empty"))
