@@ -117,7 +117,7 @@ def test_a_sweep_tries_its_levels_and_a_search_ends_at_one(workdir: Path) -> Non
             *("--limit", "failed < 1%", *quick),
         )
         assert result.status == 0, result.err
-        assert "concurrency 2 keeps the limits" in result.out
+        assert "concurrency 2 meets the limits" in result.out
         assert "Search" in Path("s/report.html").read_text(encoding="utf-8")
 
 
