@@ -61,13 +61,13 @@ format: $(VENV)/.dev ## put the code into the house style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.dev ## measure scoring and writing against the classic harness (half an hour; --quick takes ten minutes)
+bench: $(VENV)/.dev ## measure scoring and writing against lm-evaluation-harness (half an hour; --quick takes ten minutes)
 	$(BIN)/python benchmarks/scoring.py --markdown
 
-bench-vllm: $(VENV)/.dev ## measure vLLM's engine in Assay against vLLM alone and against the classic harness on it
+bench-vllm: $(VENV)/.dev ## measure vLLM's engine in Assay against vLLM alone and against lm-evaluation-harness on it
 	$(BIN)/python -m benchmarks.vllm_offline --markdown
 
-bench-parity: $(VENV)/.dev ## compare log-likelihoods with the classic harness
+bench-parity: $(VENV)/.dev ## compare log-likelihoods with lm-evaluation-harness
 	$(BIN)/python -m benchmarks.parity --markdown
 
 bench-invariance: $(VENV)/.dev ## show that batch size changes no number

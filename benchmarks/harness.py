@@ -1,4 +1,4 @@
-"""The classic harness's side of parity.py; run by the python of its own environment, never imported by Assay.
+"""The lm-evaluation-harness side of parity.py; it runs in its own environment, never imported by Assay.
 
     python harness.py asked.json answered.json
 

@@ -1,4 +1,4 @@
-"""The multiple-choice datasets of the benchmarks, as tables for Assay and as tasks of the classic harness.
+"""The multiple-choice datasets of the benchmarks, as tables for Assay and as tasks of lm-evaluation-harness.
 
 Both begin from the same raw rows. `prepare` writes a row as Assay's table has it; the harness does its own
 preparation from its own task file, and parity.py counts how many of the resulting prompts are equal.

@@ -1,4 +1,4 @@
-"""Parity with the classic harness: the same weights and prompts give the same log-likelihoods and accuracies.
+"""Parity with lm-evaluation-harness: equal weights and prompts give equal log-likelihoods and accuracies.
 
     python -m benchmarks.parity                       # prints the tables; exit status 1 out of tolerance
     python -m benchmarks.parity --write               # puts them into RESULTS.md

@@ -195,7 +195,7 @@ def peer_python(name: str, given: str | None = None) -> Path:
         said = (found.stderr or found.stdout).strip().rpartition("\n")[2]
         raise SystemExit(
             f"{python} has no usable {name} {peer.expected} ({said}). "
-            "Fix: name another python, or leave it away to have an environment made"
+            "Fix: name another python, or omit it to create an environment"
         )
     return python
 

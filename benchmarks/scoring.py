@@ -1,4 +1,4 @@
-"""How fast likelihoods are scored and texts written, against the classic harness at its best batch size.
+"""How fast likelihoods are scored and texts written, against lm-evaluation-harness at its best batch size.
 
     python benchmarks/scoring.py                  # all workloads, as tables of ratios
     python benchmarks/scoring.py --quick --json   # fewer rows, one JSON line, within ten minutes

@@ -1,4 +1,4 @@
-"""One side of scoring.py in a process of its own: Assay, or the classic harness on one of its backends.
+"""One side of scoring.py in a process of its own: Assay, or lm-evaluation-harness on one of its backends.
 
     python scoring_worker.py assay|harness|vllm asked.json answered.json
 

@@ -57,7 +57,7 @@ RATE_BAR = 0.02
 MOST_TIMED = 512
 """With more streams the question is whether a request is lost."""
 AISBENCH_STREAMS = 500
-"""Its bound on calls under way where a rate is the question; more take a second process of it."""
+"""Its limit on concurrent requests in tests of the rate; more need a second process."""
 
 
 class Case(NamedTuple):

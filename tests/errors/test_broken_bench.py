@@ -18,7 +18,7 @@ CASES = [
         "synthetic.json",
         ItemSettings(),
         "BENCH-022",
-        ("synthetic.json:", "'StringConfig.Input.Params.Alpha'", "found 1.0", "more than 1"),
+        ("synthetic.json:", "'StringConfig.Input.Params.Alpha'", "found 1.0", "a number above 1"),
     ),
     (
         "trace.jsonl",
@@ -37,8 +37,13 @@ CASES = [
         "BENCH-024",
         ("chats.jsonl row 2 (line 2), column 'conversations'", "'narrator'", "'human'"),
     ),
-    ("synthetic", ItemSettings(tokenizer="model"), "BENCH-021", ("tokenizer.json", "does not load")),
-    ("synthetic", ItemSettings(kind="token_ids"), "BENCH-021", ("no tokenizer", "--tokenizer")),
+    (
+        "synthetic",
+        ItemSettings(tokenizer="model"),
+        "BENCH-021",
+        ("tokenizer.json", "cannot load the tokenizer"),
+    ),
+    ("synthetic", ItemSettings(kind="token_ids"), "BENCH-021", ("need a tokenizer", "--tokenizer")),
     (
         "trace.jsonl",
         ItemSettings(input=ConstantLength(5)),

@@ -254,7 +254,7 @@ def test_a_load_without_an_answer_has_no_tables(workdir: Path) -> None:
         result = perf(*named, "--datasets", "synthetic_gen_string", "--num-warmups", "0")
     assert result.status == 3
     assert "BENCH-032" in result.err
-    assert "no call succeeded" in result.err
+    assert "no request succeeded" in result.err
     folder = work(workdir) / "performances" / "vllm-api-stream-chat"
     files = ["synthetic_details.jsonl", "synthetic_failed.jsonl", "synthetic_plot.html"]
     assert sorted(path.name for path in folder.iterdir()) == files
@@ -362,7 +362,7 @@ def test_the_plan_alone(workdir: Path) -> None:
             "OPENICL-040",
             "serve the model",
         ),
-        (("--models", "mock", "--datasets", "synthetic_gen_string"), "MODEL-001", "no server"),
+        (("--models", "mock", "--datasets", "synthetic_gen_string"), "MODEL-001", "is not a server"),
         (("--models", "vllm_api_general_chat", "--datasets", "synthetic_gen_tokenid"), "BENCH-021", "--path"),
         (("--models", "vllm_api_general_chat", "--datasets", "synthetic"), "USAGE-009", "'synthetic'"),
         (("--pressure-time", "5"), "USAGE-006", "add --pressure"),

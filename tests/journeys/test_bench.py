@@ -110,14 +110,14 @@ def test_a_sweep_tries_its_levels_and_a_search_ends_at_one(workdir: Path) -> Non
         assert [trial["level"] for trial in summary()["swept"]["trials"]][:2] == [1, 2]
         assert len(calls("b/trials/01-1")) >= 5
         page = Path("b/report.html").read_text(encoding="utf-8")
-        assert "with 2 or more under way" in page, "each level has a steady window of its own"
+        assert "with 2 or more concurrent requests" in page, "each level has a steady window of its own"
         assert "make a load steady" not in page
         result = assay(
             *("bench", f"openai:m@{server.url}", "--search", "concurrency", "--levels", "1..2", "--out", "s"),
             *("--limit", "failed < 1%", *quick),
         )
         assert result.status == 0, result.err
-        assert "concurrency 2 keeps the limits" in result.out
+        assert "concurrency 2 meets the limits" in result.out
         assert "Search" in Path("s/report.html").read_text(encoding="utf-8")
 
 
@@ -262,11 +262,11 @@ def test_it_is_said_whether_limits_were_kept() -> None:
         quick = ("--trial-requests", "4", "--trial-seconds", "0", "--output", "1", "--input", "12")
         swept = ("--sweep", "concurrency", "--levels", "1", "--out", "s", *quick, *limits)
         assert assay("bench", f"openai:m@{server.url}", *swept).status == 0
-    assert "limit p99 ttft < 0.001ms: NOT kept, it was " in out
-    assert "limit failed < 1%: kept, it was 0%" in out
+    assert "limit p99 ttft < 0.001ms: NOT met, measured " in out
+    assert "limit failed < 1%: met, measured 0%" in out
     (trial,) = json.loads(Path("s/summary.json").read_bytes())["swept"]["trials"]
     (broken,) = trial["broken"]
-    assert broken.startswith("p99 ttft < 0.001ms: it was ")
+    assert broken.startswith("p99 ttft < 0.001ms: measured ")
 
 
 def test_a_search_whose_limits_cannot_be_kept_ends_when_calls_are_alone() -> None:
@@ -274,7 +274,7 @@ def test_a_search_whose_limits_cannot_be_kept_ends_when_calls_are_alone() -> Non
     with serving(streaming_model) as server:
         out = measured(server, "--search", "rate", "--levels", "5", "--limit", "p50 ttft < 1us", *quick)
     assert len(summary()["swept"]["trials"]) == 1
-    assert "not even 5 keeps the limits, where no two calls were under way at once" in out
+    assert "even 5 does not meet the limits, although no two requests were concurrent" in out
 
 
 def test_a_steady_window_that_is_too_short_to_trust_says_so_on_screen_and_page() -> None:
@@ -289,8 +289,10 @@ def test_a_steady_window_that_is_too_short_to_trust_says_so_on_screen_and_page()
 
     with serving(together) as server:
         out = measured(server, "-n", "2", "-c", "2", "--output", "3", "--warm-up", "0")
-    assert "is shorter than three times its longest call" in out
-    assert "is shorter than three times its longest call" in Path("b/report.html").read_text(encoding="utf-8")
+    assert "is shorter than three times its longest request" in out
+    assert "is shorter than three times its longest request" in Path("b/report.html").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_nothing_measured_is_a_status_of_its_own() -> None:
@@ -309,8 +311,8 @@ def test_calls_that_never_end_are_cut_off_after_the_grace() -> None:
         options = ("-c", "2", "--duration", "0.2", "--grace", "0.1", "--warm-up", "0")
         out = measured(server, *options, status=2)
         is_over.set()
-    assert "2 calls were cut off" in out
-    assert "no steady window: no call ended" in out
+    assert "2 requests were cancelled" in out
+    assert "no steady window: no request finished" in out
 
 
 def test_a_folder_that_cannot_be_written_is_told() -> None:

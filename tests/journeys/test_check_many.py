@@ -65,7 +65,7 @@ def test_a_folder_gets_a_line_for_each_dataset(workdir: Path) -> None:
     assert lines[2].endswith("class whole, 70 rows, by gen")
     # Only the beginning is looked at.
     assert re.search(r"line 12: .*rows 1, 2, 3, 4, 5 and 45 more: .*missing key 'wort'", lines[3])
-    assert lines[4] == "no datasets: __init__.py, generation_dataset.py, notes.py"
+    assert lines[4] == "not datasets: __init__.py, generation_dataset.py, notes.py"
     assert lines[5] == "4 datasets: 1 ok, 1 need data, 2 with errors"
 
 

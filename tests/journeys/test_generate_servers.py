@@ -88,7 +88,7 @@ def test_a_preset_with_an_openai_address_is_run_there(workdir: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("preset", "advice"), [("vllm_offline_vl_model", "vllm serve"), ("qwen_image_edit", "writes images")]
+    ("preset", "advice"), [("vllm_offline_vl_model", "vllm serve"), ("qwen_image_edit", "generates images")]
 )
 def test_an_offline_preset_says_why_it_cannot_run(preset: str, advice: str) -> None:
     result = assay("as", "aisbench", "--models", preset, "--custom-dataset-path", "sums.jsonl")

@@ -1,1 +1,1 @@
-"""How fast a server is: what is sent to it, when, and what its answers' times say. Knows no protocol."""
+"""Serving benchmarks: items, load schedules, request timings and their summaries. Protocol-independent."""

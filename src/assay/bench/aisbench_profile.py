@@ -1,6 +1,6 @@
-"""The numbers of AISBench 3.1.20260630, by its own formulas and names, for runs that are compared with it.
+"""Metrics with the formulas and names of AISBench 3.1.20260630, for comparing runs with it.
 
-It times every event of a stream, also those without text, rounds seconds to four digits, and gives 0 where
+It times every event of a stream, also those without text, rounds seconds to four digits, and reports 0 if
 there is no value. docs/reference/serving-benchmark-metrics.md lists the differences from Assay's own numbers.
 """
 
@@ -25,12 +25,12 @@ _RECOVERY_S = 0.001
 
 
 class StableStage(msgspec.Struct, frozen=True):
-    """Start and end, in seconds on the clock of the calls, and the calls whose numbers count."""
+    """Start and end of the stage, in seconds on the clock of the calls, and the calls that count."""
 
     start: float
     end: float
     members: frozenset[int]
-    """Positions among the calls that succeeded, in the order in which they were taken."""
+    """Positions among the successful calls, in the order in which they were added."""
 
 
 def count_full_starts(began: Sequence[float], ended: Sequence[float], batch_size: int) -> int:
@@ -39,7 +39,7 @@ def count_full_starts(began: Sequence[float], ended: Sequence[float], batch_size
 
 
 def find_stable_stage(began: Sequence[float], ended: Sequence[float], batch_size: int) -> StableStage | None:
-    """Return the stable stage of calls that succeeded; None where the batch was not full twice."""
+    """Return the stable stage of successful calls; None if the batch was not full twice."""
     moments = _Moments(began, ended)
     full = moments.full_starts(batch_size)
     if len(full) < 2:
@@ -48,7 +48,7 @@ def find_stable_stage(began: Sequence[float], ended: Sequence[float], batch_size
     opened = int(full[1])
     closed = moments.find_close(opened, low)
     places = np.arange(len(moments.at))
-    # Until the third full batch only calls that fill the batch count; then all that find it nearly full.
+    # Until the third full batch, only calls that fill the batch count; then all calls at a nearly full batch.
     is_nearly_full = moments.level >= low
     is_nearly_full[: full[2] if len(full) > 2 else None] = False
     is_full = (moments.level == batch_size) & (places >= opened)
@@ -58,7 +58,7 @@ def find_stable_stage(began: Sequence[float], ended: Sequence[float], batch_size
 
 
 class _Moments:
-    """When calls began and ended, in order."""
+    """Start and end times of calls, sorted."""
 
     def __init__(self, began: Sequence[float], ended: Sequence[float]) -> None:
         at = np.column_stack([np.array(began), np.array(ended)]).ravel()
@@ -74,7 +74,7 @@ class _Moments:
         return np.flatnonzero(self.is_start & (self.level == batch_size))
 
     def find_close(self, opened: int, low: int) -> int:
-        """Return the moment that ends a stage which opened at another."""
+        """Return the index of the moment that closes a stage."""
         last = int(np.flatnonzero(self.is_start)[-1]) + 1
         falls = np.flatnonzero(~self.is_start[:last] & (self.level[:last] < low))
         for fall in falls[falls > opened]:
@@ -83,7 +83,7 @@ class _Moments:
         return last
 
     def _is_recovered(self, fall: int, low: int) -> bool:
-        """Whether a call that begins soon after brings the number back."""
+        """Return whether a call that starts soon afterwards restores the level."""
         until = int(np.searchsorted(self.at, self.at[fall] + 2 * _RECOVERY_S, side="right"))
         soon = slice(fall + 1, until)
         is_soon = self.at[soon] - self.at[fall] <= _RECOVERY_S
@@ -91,7 +91,7 @@ class _Moments:
 
 
 STATS = ("Average", "Min", "Max", "Median", "P75", "P90", "P99")
-"""The statistics of a table, unless others are asked for: also P1 to P99."""
+"""The default statistics of a table; P1 to P99 are also available."""
 PARAMETERS = (
     "E2EL",
     "TTFT",
@@ -107,7 +107,7 @@ _RATES = ("OutputTokenThroughput",)
 
 
 class NoResult(msgspec.Struct, frozen=True):
-    """There is nothing to tell, and why."""
+    """Why there is no result."""
 
     reason: str
 
@@ -119,7 +119,7 @@ class ProfileTable(msgspec.Struct, frozen=True):
     rows: tuple[tuple[str, ...], ...]
 
     def draw(self) -> str:
-        """Return it for a terminal, in the lines that the original draws."""
+        """Return the table for a terminal, with the original's borders."""
         columns = list(zip(*self.rows, strict=True))
         widths = [
             max(len(heading) + 2, *map(len, cells)) + 2
@@ -131,11 +131,11 @@ class ProfileTable(msgspec.Struct, frozen=True):
             return left + cross.join(line * width for width in widths) + right
 
         def cells(row: tuple[str, ...]) -> str:
-            shown = (
+            padded = (
                 f"{cell:^{width}}" if is_middle else f" {cell}".ljust(width)
                 for cell, width, is_middle in zip(row, widths, is_centered, strict=True)
             )
-            return "│" + "│".join(shown) + "│"
+            return "│" + "│".join(padded) + "│"
 
         between = "\n" + rule("├", "─", "┼", "┤") + "\n"
         return "\n".join(
@@ -188,10 +188,10 @@ class ProfileResult(msgspec.Struct, frozen=True):
 
 
 class AISBenchProfile:
-    """Takes calls in any order.
+    """Collect calls in any order and compute AISBench's metrics.
 
-    With a stage, the numbers are those of its members. `stable_stage` finds it once all calls have been seen,
-    so that calls are taken twice in one order, by two objects.
+    With a stage, the metrics cover its members. `stable_stage` finds it after all calls were added,
+    so calls are added twice in the same order, to two objects.
     """
 
     def __init__(
@@ -207,11 +207,11 @@ class AISBenchProfile:
         self._n_input = self._n_output = 0
 
     def add(self, record: CallRecord) -> None:
-        """Take one call that has ended."""
+        """Add one finished call."""
         times = record.times
         is_ok = record.failure is None
         if is_ok:
-            # Of successes alone, in the stage or not: the original does not see others under way.
+            # Only successful calls, in the stage or not: the original's concurrency ignores failed calls.
             self._began.append(times.began)
             self._ended.append(times.event_at[-1] if times.event_at else times.ended)
         if self._stage is not None and not self._is_inside(self._stage, times.began, is_ok=is_ok):
@@ -228,11 +228,11 @@ class AISBenchProfile:
     def _add_success(self, record: CallRecord) -> None:
         times, n_input, n_output = record.times, record.n_input, record.n_output
         e2el = self._ended[-1] - times.began
-        # Without a stream the reply is one event: the original gives it a TTFT, too.
+        # Without a stream the response is one event: the original still reports a TTFT.
         ttft = times.event_at[0] - times.began if times.event_at else e2el
         tpot = (e2el - ttft) / (n_output - 1) if n_output > 1 else 0.0
         self._n_succeeded += 1
-        # The original reads its clock for each event. Events of one read share a time here, and count alike.
+        # The original reads its clock for each event. Here, events of one read share a time.
         self._n_decoded += len(times.event_at) > 1
         self._n_input += n_input
         self._n_output += n_output
@@ -253,15 +253,15 @@ class AISBenchProfile:
         if stage is None:
             n_full = count_full_starts(self._began, self._ended, self._batch_size)
             return NoResult(
-                f"no stable stage: {self._batch_size:,} calls that succeeded were under way together "
-                f"{('never', 'only once')[n_full]}"
+                f"no stable stage: {self._batch_size:,} successful requests ran at the same time "
+                f"{('at no point', 'only once')[n_full]}"
             )
-        return stage if stage.end > stage.start else NoResult("no stable stage: it would last no time")
+        return stage if stage.end > stage.start else NoResult("no stable stage: its duration is zero")
 
     def result(self) -> ProfileResult | NoResult:
-        """Return the numbers."""
+        """Return the metrics, or why there are none."""
         if not self._n_succeeded:
-            return NoResult("no call succeeded")
+            return NoResult("no request succeeded")
         is_stable = self._stage is not None
         seconds = (
             self._stage.end - self._stage.start
@@ -269,12 +269,12 @@ class AISBenchProfile:
             else max(self._ended) - min(self._began)
         )
         if seconds <= 0:
-            return NoResult("the calls that succeeded took no time")
+            return NoResult("the successful requests took no time")
         name = "stable" if is_stable else "total"
         return ProfileResult(name, self._parameters(), self._common(seconds), self._stats)
 
     def _parameters(self) -> dict[str, dict[str, str | float]]:
-        """Return the rows; those of times that are all 0 are left out."""
+        """Return the rows, without those whose times are all 0."""
         absent = {name for name in ("TTFT", "TPOT") if not self._pools[name].total}
         found = {name: self._pools[name].stats("s") for name in PARAMETERS if name not in absent}
         return {name: self._row(name, stats) for name, stats in found.items() if stats is not None}

@@ -1,6 +1,6 @@
-"""Calls by the thousand, in columns, and what the times of each single one say.
+"""Calls in columns, and the metrics of each single call.
 
-Every formula for one call is defined here, once; docs/reference/serving-benchmark-metrics.md explains them.
+All formulas for one call are defined here; docs/reference/serving-benchmark-metrics.md explains them.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from assay.bench.records import CallRecord
 Counts: TypeAlias = NDArray[np.int64]
 Flags: TypeAlias = NDArray[np.bool_]
 
-# Few enough to be worked out in about a millisecond: other streams are being timed at that moment.
+# Few enough to process in about a millisecond: other streams are being timed meanwhile.
 _CALLS_AT_ONCE = 256
 _PIECES_AT_ONCE = 4_096
 
 
 class CallColumns:
-    """Some calls: a value for each in every column; NaN where a call has none."""
+    """A batch of calls: every column has a value for each call, NaN if the call has none."""
 
     def __init__(self, gathered: CallBuffer) -> None:
         self.began: Numbers = np.array(gathered.began)
@@ -36,7 +36,7 @@ class CallColumns:
         self.n_pieces: Counts = np.array(gathered.n_pieces)
         self.is_ok: Flags = np.array(gathered.is_ok, dtype=np.bool_)
         self.text_at: Numbers = np.array(gathered.text_at)
-        """When pieces came: those of the first call, of the second, and so on."""
+        """Arrival times of chunks: those of the first call, then of the second, and so on."""
         self._ends = np.cumsum(self.n_pieces)
 
     def __len__(self) -> int:
@@ -44,19 +44,19 @@ class CallColumns:
 
     @cached_property
     def is_timed(self) -> Flags:
-        """Whether it is known when a text came."""
+        """Whether the arrival time of any text is known."""
         return self.n_pieces > 0
 
     @cached_property
     def first_text(self) -> Numbers:
-        """When the first text came."""
+        """When the first text arrived."""
         first = np.full(len(self), nan)
         first[self.is_timed] = self.text_at[(self._ends - self.n_pieces)[self.is_timed]]
         return first
 
     @cached_property
     def last_text(self) -> Numbers:
-        """When the last text came."""
+        """When the last text arrived."""
         last = np.full(len(self), nan)
         last[self.is_timed] = self.text_at[self._ends[self.is_timed] - 1]
         return last
@@ -68,12 +68,12 @@ class CallColumns:
 
     @cached_property
     def e2el(self) -> Numbers:
-        """Time to the last text; to the end of a reply without times of its text. Never NaN."""
+        """Time to the last text, or to the end of a response without text times. Never NaN."""
         return np.where(self.is_timed, self.last_text, self.ended) - self.began
 
     @cached_property
     def tpot(self) -> Numbers:
-        """Time for each token after the first: where there are several, in more than one piece."""
+        """Time per token after the first, for responses of several tokens in more than one chunk."""
         seen = (self.n_output > 1) & (self.n_pieces > 1)
         tpot = np.full(len(self), nan)
         tpot[seen] = (self.last_text - self.first_text)[seen] / (self.n_output[seen] - 1)
@@ -81,18 +81,18 @@ class CallColumns:
 
     @cached_property
     def call_of_piece(self) -> Counts:
-        """Which call each piece is of."""
+        """The index of the call of each chunk."""
         return np.repeat(np.arange(len(self)), self.n_pieces)
 
     @cached_property
     def gaps(self) -> tuple[Numbers, Counts]:
-        """Times from one piece of a call to its next, and which call each is of."""
+        """Times between consecutive chunks of a call, and the index of the call of each."""
         is_same = self.call_of_piece[1:] == self.call_of_piece[:-1]
         return np.diff(self.text_at)[is_same], self.call_of_piece[1:][is_same]
 
     @cached_property
     def longest_gap(self) -> Numbers:
-        """The longest of a call's gaps; 0 for a single piece, NaN without any."""
+        """The longest gap of each call; 0 for a single chunk, NaN without chunks."""
         longest = np.where(self.is_timed, 0.0, nan)
         gaps, of_call = self.gaps
         np.maximum.at(longest, of_call, gaps)
@@ -100,12 +100,12 @@ class CallColumns:
 
     @cached_property
     def tokens_of_piece(self) -> Numbers:
-        """How many tokens each piece stands for: a call's tokens, shared alike among its pieces."""
+        """The number of tokens of each chunk: the tokens of a call, divided equally among its chunks."""
         return (self.n_output / np.maximum(self.n_pieces, 1))[self.call_of_piece]
 
 
 class CallBuffer:
-    """Calls that wait to be worked out together, which makes taking one cheap."""
+    """Calls that are processed together later, so that adding one is cheap."""
 
     def __init__(self) -> None:
         self.began = array("d")
@@ -122,11 +122,11 @@ class CallBuffer:
 
     @property
     def is_full(self) -> bool:
-        """Whether it is time to work them out."""
+        """Whether it is time to process them."""
         return len(self.began) >= _CALLS_AT_ONCE or len(self.text_at) >= _PIECES_AT_ONCE
 
     def add(self, record: CallRecord) -> None:
-        """Take one call."""
+        """Add one call."""
         times = record.times
         self.began.append(times.began)
         self.ended.append(times.ended)

@@ -1,4 +1,4 @@
-"""How many calls were under way at each moment of a load. Knows when they began and ended, nothing else."""
+"""The number of concurrent calls over the time of a load, from their start and end times."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ STEPS_AT_MOST = 2_000
 
 
 class ConcurrencyCurve:
-    """A staircase: at `times[i]` the number becomes `levels[i]`, and stays so until `times[i + 1]`.
+    """A step function: at `times[i]` the number becomes `levels[i]`, until `times[i + 1]`.
 
-    A call is under way from the moment it began up to the moment it ended: where one ends as another begins,
-    they do not count as two. Calls that failed count: the server had them, too.
+    A call counts from its start up to its end: if one ends at the moment another starts,
+    they do not count as two. Failed calls count: the server had them as well.
     """
 
     def __init__(self, began: Numbers, ended: Numbers) -> None:
@@ -28,7 +28,7 @@ class ConcurrencyCurve:
 
     @property
     def start(self) -> float:
-        """Return when the first call began; there must be one."""
+        """Return when the first call started; there must be one."""
         return float(self.times[0])
 
     @property
@@ -37,29 +37,29 @@ class ConcurrencyCurve:
         return float(self.times[-1])
 
     def mean(self, start: float, end: float) -> float:
-        """Return the mean over a time, each moment counting alike."""
+        """Return the time-weighted mean of an interval."""
         return float((self.levels[:-1] * self._lengths(start, end)).sum()) / (end - start)
 
     def peak(self, start: float, end: float) -> int:
-        """Return the highest number in a time."""
+        """Return the maximum of an interval."""
         seen = self.levels[:-1][self._lengths(start, end) > 0]
         return int(seen.max()) if len(seen) else 0
 
     def share(self, at_least: int, start: float, end: float) -> float:
-        """Return for which share of a time at least so many were under way."""
+        """Return the fraction of an interval with at least this many concurrent calls."""
         lengths = self._lengths(start, end)
         return float(lengths[self.levels[:-1] >= at_least].sum()) / (end - start)
 
     def median(self, start: float, end: float) -> int:
-        """Return the number that was reached or passed for half of a time."""
+        """Return the time-weighted median of an interval."""
         order = np.argsort(self.levels[:-1], kind="stable")
         up_to = np.cumsum(self._lengths(start, end)[order])
         return int(self.levels[:-1][order][np.searchsorted(up_to, up_to[-1] / 2)])
 
     def steps(self, at_most: int = STEPS_AT_MOST) -> list[tuple[float, int]]:
-        """Return the staircase, in seconds from its start.
+        """Return the steps, in seconds from the start.
 
-        With more than `at_most` steps, of each of many equal times the highest and the lowest step stay, so
+        With more than `at_most` steps, keep the highest and the lowest of each of many equal intervals, so
         that no peak is lost.
         """
         chosen = np.arange(len(self.times))
@@ -69,7 +69,7 @@ class ConcurrencyCurve:
                 ((self.times - self.start) / (self.end - self.start) * n_slots).astype(np.int64), n_slots - 1
             )
             ends = [0, len(self.times) - 1]
-            # Sorted by slot and then by level, a slot's first and last places are its lowest and highest.
+            # Sorted by slot, then by level: the first and last entries of a slot are its lowest and highest.
             order = np.lexsort((self.levels, slots))
             firsts = np.flatnonzero(np.diff(slots[order], prepend=-1))
             lasts = np.append(firsts[1:], len(order)) - 1
@@ -77,6 +77,6 @@ class ConcurrencyCurve:
         return [(float(self.times[at] - self.start), int(self.levels[at])) for at in chosen]
 
     def _lengths(self, start: float, end: float) -> Numbers:
-        """Return how much of a time each step fills."""
+        """Return how much of an interval each step covers."""
         clipped: Numbers = np.clip(self.times, start, end)
         return np.diff(clipped)

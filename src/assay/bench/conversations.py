@@ -1,10 +1,10 @@
-"""Conversations of several turns as rows of a file: what the user says first, and what afterwards.
+"""Multi-turn conversations read from the rows of a file.
 
     {"conversations": [{"from": "human", "value": "..."}, {"from": "gpt", "value": "..."}]}     ShareGPT
     {"messages": [{"role": "user", "content": "..."}, {"role": "assistant", "content": "..."}]}
     {"question": ["...", "..."]}    {"turns": ["...", "..."]}
 
-What the file says that the model answered is left away: the model that is measured answers itself.
+Responses of the model in the file are ignored: the measured model writes its own.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from assay.core.origin import Origin
 from assay.core.prompt import Message
 
 MESSAGE_COLUMNS = ("conversations", "conversation", "messages")
-"""Columns that hold messages with roles."""
+"""Columns that contain messages with roles."""
 TURN_COLUMNS = ("turns", "question")
-"""Columns that hold what the user says, turn by turn."""
+"""Columns that contain the user's messages, turn by turn."""
 LENGTH_COLUMNS = ("max_tokens", "max_out_len")
-"""Columns that hold how long an answer may be: a number, or one for each turn."""
+"""Columns that contain the maximum length of a response: a number, or one for each turn."""
 
 _COLUMNS = listing((*MESSAGE_COLUMNS, *TURN_COLUMNS))
 _ROLE = ("from", "role")
@@ -33,21 +33,21 @@ _SYSTEM = ("system", "SYSTEM")
 
 
 class Turns(NamedTuple):
-    """What is said in a row by others than the model."""
+    """The system prompt and the user's messages of a row."""
 
     system: str
     users: tuple[str, ...]
 
 
 def is_conversation(fields: Mapping[str, Any]) -> bool:
-    """Whether a row is a conversation, right or wrong."""
+    """Return whether a row is meant as a conversation, valid or not."""
     return any(name in fields for name in MESSAGE_COLUMNS) or any(
         isinstance(fields.get(name), list) for name in TURN_COLUMNS
     )
 
 
 def build_conversation_item(item_id: str, fields: Mapping[str, Any], where: Origin) -> LoadItem | None:
-    """Return the item of a row; None where the user says nothing in it."""
+    """Return the item of a row; None if it has no message of the user."""
     turns = _turns(fields, where)
     if not turns.users:
         return None
@@ -69,7 +69,7 @@ def _turns(fields: Mapping[str, Any], where: Origin) -> Turns:
         raise _build_row_error(f"found the columns {listing(fields)}, expected one of {_COLUMNS}", where)
     texts = [fields[column]] if isinstance(fields[column], str) else fields[column]
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise _build_row_error(f"found {texts!r:.80}, expected a list of texts", where.at(column))
+        raise _build_row_error(f"found {texts!r:.80}, expected a list of strings", where.at(column))
     return Turns("", tuple(text for text in texts if text.strip()))
 
 
@@ -99,18 +99,18 @@ def _get_text(message: Any, names: Sequence[str]) -> str | None:
 
 
 def _read_max_tokens(fields: Mapping[str, Any], where: Origin) -> int | None:
-    """Return how long an answer may be: of several numbers, one for each turn, the largest."""
+    """Return the maximum length of a response; the largest if each turn has its own."""
     for name in LENGTH_COLUMNS:
         value = fields.get(name)
         numbers = value if isinstance(value, list) else [value]
         if value is None or value == []:
             continue
         if not all(isinstance(one, int) and not isinstance(one, bool) and one > 0 for one in numbers):
-            what = f"found {value!r:.60}, expected a whole number of tokens above 0, or one for each turn"
+            what = f"found {value!r:.60}, expected a positive integer, or a list with one for each turn"
             raise _build_row_error(what, where.at(name))
         return int(max(numbers))
     return None
 
 
 def _build_row_error(what: str, where: Origin) -> AuthorError:
-    return AuthorError(Problem("BENCH-024", what, "correct the row, or leave it away", where))
+    return AuthorError(Problem("BENCH-024", what, "correct the row, or remove it", where))

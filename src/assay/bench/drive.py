@@ -1,11 +1,11 @@
-"""Carries out a load: sends items through a client when they are to be sent, and hands on what came of each.
+"""Run a load: send items through a client on schedule, and pass on the record of each call.
 
-One dispatcher sleeps until something is due and starts all that is due by then: clients of a closed load, or
-items of an open one. Nothing exists for an item that waits, and nothing is kept of one that ended: memory is
-what is under way. What the client itself was late with is measured beside, since sockets and timers of one
-process have limits of their own, and a load that was shaped by them must say so.
+One dispatcher sleeps until something is due and starts everything due by then: clients of a closed load, or
+items of an open one. Waiting and finished items take no memory: memory use depends only on
+the number of concurrent items. The driver also measures its own delays, since sockets and timers of one
+process have limits, and a load that was shaped by them must report it.
 
-Knows neither protocols nor files.
+This module uses neither protocols nor files.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from assay.core.response import Completion, Failure
 from assay.core.timing import TimedCall
 
 Clock = Callable[[], float]
-"""The one that the client reads: when a call was due and when it began must be comparable."""
+"""The clock of the client: due times and start times must be comparable."""
 
 TICK_S = 0.25
 _STARTS_PER_YIELD = 64
-"""So many are started before sockets are served again."""
+"""Number of starts before sockets are served again."""
 
 
 class LoadDriver:
-    """One load under way. Used once, on one event loop."""
+    """Runs one load. Used once, on one event loop."""
 
     def __init__(
         self,
@@ -58,26 +58,26 @@ class LoadDriver:
         self._clock = clock
         self._tally = LoadTally()
         self._units: set[asyncio.Task[None]] = set()
-        """Clients of a closed load, or items under way of an open one."""
+        """Running clients of a closed load, or running items of an open one."""
         self._bell: asyncio.Future[None] | None = None
         """What the dispatcher waits for."""
         self._waits_for_place = False
         self._n_past_due = 0
         self._held_until = float("-inf")
-        """When the dispatcher last waited for a place."""
+        """When the dispatcher last waited because the maximum concurrency was reached."""
         self._pauses: set[asyncio.Future[None]] = set()
         self._next_slot = float("-inf")
         self._began = 0.0
         self._deadline = float("inf")
         self._is_stopped = False
         self._is_out = False
-        """Whether clients of a closed load have nothing more to take."""
+        """Whether clients of a closed load have no more items."""
 
     async def run(self) -> LoadResult:
-        """Send everything, wait for the answers, and return what it came to."""
+        """Send all items, wait for the responses, and return the result."""
         loop = asyncio.get_running_loop()
         load = self._load
-        # Begun before the clock is: the first moment of a schedule takes long to draw.
+        # Computed before the clock starts: the first time of a schedule takes long to draw.
         arriving = (
             _draw_first(self._iter_arrivals(load.shape)) if isinstance(load.shape, OpenLoad) else iter(())
         )
@@ -105,12 +105,12 @@ class LoadDriver:
         return self._tally.driven(load, self._began, is_partial=self._is_stopped)
 
     def stop(self) -> None:
-        """End it now, from the loop's thread: nothing more is sent, and what is under way is cut off."""
+        """Stop now: send nothing more and cancel running calls. Call it from the thread of the loop."""
         self._is_stopped = True
         self._end_sending()
         self._cancel_units()
 
-    # Starting what is due.
+    # Start what is due.
 
     async def _start_clients(self, group: asyncio.TaskGroup, shape: ClosedLoad) -> None:
         between = 0.0 if shape.starts_per_s is None else 1 / shape.starts_per_s
@@ -132,7 +132,7 @@ class LoadDriver:
                 self._held_until = self._clock()
             if not self._sends:
                 return
-            # One that found a place at once may still be late through those before it that did not.
+            # An item that did not wait may still be late because of earlier ones that did.
             is_held = due < self._held_until
             self._tally.n_held += is_held
             self._tally.n_items += 1
@@ -158,18 +158,18 @@ class LoadDriver:
             _wake(self._bell)
 
     async def _wait_until(self, moment: float) -> None:
-        """Wait for a moment, or until nothing more is sent."""
+        """Wait until a time, or until sending ends."""
         if self._clock() >= moment:
             self._n_past_due += 1
             if self._n_past_due % _STARTS_PER_YIELD == 0:
                 await asyncio.sleep(0)
             return
-        # Timers of some loops know whole milliseconds alone, and ring early.
+        # Timers of some loops have a resolution of milliseconds and fire early.
         while self._sends and not self._is_out and (wait := moment - self._clock()) > 0:
             await self._wait_for_bell(wait)
 
     async def _wait_for_bell(self, seconds: float | None) -> None:
-        """Let the dispatcher wait so long, or for a place; less when nothing more is sent."""
+        """Let the dispatcher wait for some seconds, or for a free slot; less if sending ends."""
         self._bell = asyncio.get_running_loop().create_future()
         self._waits_for_place = seconds is None
         try:
@@ -178,18 +178,18 @@ class LoadDriver:
             self._bell = None
             self._waits_for_place = False
 
-    # What is started.
+    # Run what was started.
 
     async def _run_client(self, shape: ClosedLoad) -> None:
-        """Take items and send them, one after the other."""
+        """Send items one after the other."""
         freed: float | None = None
         while (item := self._taken(shape)) is not None:
             ended = await self._send_conversation(item, freed=freed)
-            # A client that waits for its slot is not idle through a fault of its own.
+            # A client that waits for its rate slot is idle by intention.
             freed = ended if shape.at_most_per_s is None else None
 
     def _taken(self, shape: ClosedLoad) -> LoadItem | None:
-        """Return the next item for a client; None when there is nothing more to take."""
+        """Return the next item for a client; None if there are no more."""
         if self._is_out or not self._sends:
             return None
         is_enough = self._load.n is not None and self._tally.n_items >= self._load.n
@@ -208,9 +208,9 @@ class LoadDriver:
     async def _send_conversation(
         self, item: LoadItem, *, due: float | None = None, is_held: bool = False, freed: float | None = None
     ) -> float | None:
-        """Send an item turn by turn; return when its last answer ended, None when nothing was sent.
+        """Send an item turn by turn; return when its last response ended, None if nothing was sent.
 
-        `due`: when the first turn was to be sent. `freed`: since when its client stood empty.
+        `due`: when the first turn should be sent. `freed`: since when its client was idle.
         """
         sampling = self._load.sampling
         if item.max_tokens is not None:
@@ -253,7 +253,7 @@ class LoadDriver:
         return call
 
     async def _wait_for_slot(self) -> None:
-        """Wait for this call's turn where calls per second are limited."""
+        """Wait for the next slot if calls per second are limited."""
         shape = self._load.shape
         if not isinstance(shape, ClosedLoad) or shape.at_most_per_s is None:
             return
@@ -264,7 +264,7 @@ class LoadDriver:
             await self._pause(slot - now)
 
     async def _pause(self, seconds: float) -> None:
-        """Wait so long, or until nothing more is sent."""
+        """Wait for some seconds, or until sending ends."""
         pause = asyncio.get_running_loop().create_future()
         self._pauses.add(pause)
         try:
@@ -272,14 +272,14 @@ class LoadDriver:
         finally:
             self._pauses.discard(pause)
 
-    # Ending, and looking on.
+    # End and monitor the load.
 
     @property
     def _sends(self) -> bool:
         return not self._is_stopped and self._clock() < self._deadline
 
     def _end_sending(self) -> None:
-        # A timer may come a little before the clock is there.
+        # A timer may fire a little early by the clock.
         self._deadline = min(self._deadline, self._clock())
         _wake(self._bell)
         for pause in self._pauses:
@@ -290,7 +290,7 @@ class LoadDriver:
             unit.cancel()
 
     async def _tick(self) -> None:
-        """Measure how late timers are, and tell how far the load is."""
+        """Measure how late timers are, and report progress."""
         loop = asyncio.get_running_loop()
         while True:
             planned = loop.time() + TICK_S
@@ -316,7 +316,7 @@ def _record(item: LoadItem, number: int, call: TimedCall, turn: int, due: float 
 
 
 async def _wait_for_future(bell: asyncio.Future[None], seconds: float | None) -> None:
-    """Wait until a bell is rung, or so long."""
+    """Wait until the future is done, or for some seconds."""
     timer = None if seconds is None else asyncio.get_running_loop().call_later(seconds, _wake, bell)
     try:
         await bell
@@ -331,7 +331,7 @@ def _wake(bell: asyncio.Future[None] | None) -> None:
 
 
 def _find_first_error(errors: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return the first error of groups within groups."""
+    """Return the first error of nested groups."""
     error = errors.exceptions[0]
     return _find_first_error(error) if isinstance(error, BaseExceptionGroup) else error
 
@@ -344,7 +344,7 @@ async def warm_up(
     *,
     clock: Clock = time.perf_counter,
 ) -> LoadResult:
-    """Send items, so many at a time; an error when none of them is answered."""
+    """Send items with the given concurrency; raise BackendError if all of them fail."""
     first: Failure | None = None
 
     def keep_first(record: CallRecord) -> None:
@@ -358,9 +358,9 @@ async def warm_up(
         raise BackendError(
             Problem(
                 "LOAD-004",
-                f"none of {driven.n_done} calls to warm up was answered; the first failed with "
+                f"all {driven.n_done} warm-up requests failed; the first error was "
                 f"{first.kind!r}: {first.message}",
-                "look at the server, the model's name and the key; a warm-up of 0 begins without",
+                "check the server, the model name and the API key, or set the warm-up to 0 to skip it",
             )
         )
     return driven

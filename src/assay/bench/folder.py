@@ -1,11 +1,11 @@
-"""The folder of a benchmark: what was asked, every call as it ended, and what the calls say.
+"""The folder of a benchmark: its settings, the record of every call, and the results.
 
-    bench.json              what was asked, of whom, when and with which versions; written first
-    requests.jsonl          one line for each call, in the order in which they ended
-    summary.json            the numbers; not there while the load goes on
-    trials/01-8/...         of a ladder or a search: the calls of each level
+    bench.json              settings, model, start time and versions; written first
+    requests.jsonl          one line per call, in the order in which they ended
+    summary.json            the results; written when the load has ended
+    trials/01-8/...         the calls of each level of a sweep or a search
 
-The name `bench.json` keeps the folder apart from those of evaluations, which have a `manifest.json`.
+The name `bench.json` distinguishes the folder from those of evaluations, which have a `manifest.json`.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ _encoder = msgspec.json.Encoder()
 
 
 class BenchManifest(msgspec.Struct, frozen=True):
-    """What was asked, and of whom."""
+    """The settings of a benchmark: `bench.json`."""
 
     id: str
     model: str
-    """As the person named it, without secrets."""
+    """As given on the command line, without secrets."""
     items: dict[str, Any]
-    """Where the items come from and how they are made."""
+    """Where the items come from and how they are generated."""
     load: Load
-    """Of a ladder or a search: what all levels have in common."""
+    """For a sweep or a search: what all levels have in common."""
     limits: LoadLimits
     n_warm_up: int
     seed: int
@@ -57,20 +57,20 @@ class BenchManifest(msgspec.Struct, frozen=True):
 
 
 class BenchResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a benchmark came to: `summary.json`."""
+    """The results of a benchmark: `summary.json`."""
 
     driven: LoadResult | None = None
-    """What was sent, and how well the client kept to the load; of a sweep each trial has its own."""
+    """What was sent, and how well the client followed the schedule; each trial of a sweep has its own."""
     summary: BenchSummary | None = None
-    """What the calls say, over the whole load."""
+    """The metrics of the whole load."""
     steady: BenchSummary | None = None
-    """What they say in the steady window."""
+    """The metrics of the steady window."""
     not_steady: str = ""
     """Why there is no steady window."""
     swept: SweepResult | None = None
-    """Of a ladder or a search: the trials."""
+    """The trials of a sweep or a search."""
     is_partial: bool = False
-    """Whether a person ended it."""
+    """Whether it was interrupted."""
     finished: str
     """UTC, ISO 8601."""
     notes: tuple[str, ...] = ()
@@ -80,12 +80,12 @@ class BenchFolder:
     """A new folder, or an empty one."""
 
     def __init__(self, path: Path) -> None:
-        if path.is_dir() and any(found.name != _format_draft_name(MANIFEST) for found in path.iterdir()):
+        if path.is_dir() and any(file.name != _format_draft_name(MANIFEST) for file in path.iterdir()):
             raise StoreError(
                 Problem(
                     "STORE-002",
-                    "the folder is not empty; a benchmark is not resumed",
-                    "choose another --out, or leave it away: each benchmark then has a folder of its own",
+                    "the folder is not empty, and benchmarks cannot be resumed",
+                    "choose another --out, or omit it: each benchmark then gets its own folder",
                     Origin(str(path)),
                 )
             )
@@ -96,18 +96,18 @@ class BenchFolder:
         self.path = path
 
     def write_manifest(self, manifest: BenchManifest) -> None:
-        """Store what was asked; where nothing can be written, this is when it shows."""
+        """Write `bench.json`; raise StoreError if the folder is not writable."""
         try:
             self._replace(MANIFEST, manifest)
         except OSError as error:
             raise _build_unwritable_error(self.path, error) from None
 
     def write_result(self, result: BenchResult) -> None:
-        """Store the numbers; a reader sees all of them or none."""
+        """Write `summary.json` atomically."""
         self._replace(SUMMARY, result)
 
     def requests(self, trial: str | None = None) -> Path:
-        """Return where the calls of the load, or of one trial, are written."""
+        """Return the file for the calls of the load, or of one trial."""
         if trial is None:
             return self.path / REQUESTS
         folder = self.path / TRIALS / trial
@@ -116,7 +116,7 @@ class BenchFolder:
 
     def _replace(self, name: str, content: object) -> None:
         draft = self.path / _format_draft_name(name)
-        # A killed process may have left one; a link of that name must not be written through.
+        # A killed process may have left a draft; do not write through a link of that name.
         draft.unlink(missing_ok=True)
         with open(draft, "xb") as file:
             file.write(msgspec.json.format(_encoder.encode(content), indent=1) + b"\n")
@@ -124,17 +124,17 @@ class BenchFolder:
 
 
 def _format_draft_name(name: str) -> str:
-    """Return the name under which a file is written before it replaces the file of that name."""
+    """Return the temporary name of a file while it is written."""
     return f".{name}.new"
 
 
 def _build_unwritable_error(path: Path, error: OSError) -> StoreError:
-    what = f"the folder cannot be made or written to: {error.strerror}"
+    what = f"cannot create the folder or write to it: {error.strerror}"
     return StoreError(Problem("STORE-011", what, "choose another --out", Origin(str(path))))
 
 
 class RecordWriter:
-    """Calls, written as they end. What is flushed survives the process."""
+    """Writes calls as they end. What is flushed survives the process."""
 
     def __init__(self, path: Path) -> None:
         self._file = open(path, "xb")  # noqa: SIM115 (closed by __exit__)
@@ -144,7 +144,7 @@ class RecordWriter:
         self._file.write(_encoder.encode(record) + b"\n")
 
     def flush(self) -> None:
-        """Hand over what is written so far."""
+        """Pass what was written so far to the operating system."""
         self._file.flush()
 
     def __enter__(self) -> RecordWriter:
@@ -157,12 +157,12 @@ class RecordWriter:
 
 
 def get_records_path(folder: Path) -> Path:
-    """Return where the calls of a load, or of a trial, are."""
+    """Return the file with the calls of a load or a trial."""
     return folder / REQUESTS
 
 
 def read_records(path: Path) -> Iterator[CallRecord]:
-    """Yield the calls of a file; a last line that was torn when its process was killed is left out."""
+    """Yield the calls of a file, without an incomplete last line."""
     decoder = msgspec.json.Decoder(CallRecord)
     with open(path, "rb") as lines:
         for line in lines:

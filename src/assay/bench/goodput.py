@@ -1,4 +1,4 @@
-"""Which calls were good enough: those that kept given limits, each call by itself."""
+"""Goodput: the calls that met given limits, each call on its own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LimitedMetric: TypeAlias = Literal["ttft", "tpot", "itl", "e2el"]
 
 
 class RequestLimit(msgspec.Struct, frozen=True):
-    """What a single call has to keep so that it counts as good; `itl` is its longest gap."""
+    """A limit that a single call must meet to count as good; `itl` is its longest gap."""
 
     metric: LimitedMetric
     at_most_s: float
@@ -23,19 +23,19 @@ class RequestLimit(msgspec.Struct, frozen=True):
 
 
 class Goodput(msgspec.Struct, frozen=True):
-    """How many calls kept the limits."""
+    """The number of calls that met the limits."""
 
     limits: tuple[RequestLimit, ...]
     n_good: int
     n_unknown: int
-    """Answered, no limit seen broken, but what a limit speaks of could not be seen: not counted as good."""
+    """Successful calls that broke no limit, but lack a limited metric: not counted as good."""
     share: float | None
-    """Of all calls, also those that failed; None without calls."""
+    """Fraction of all calls, including failed ones; None without calls."""
     per_s: float | None
 
 
 def check_request_limits(calls: CallColumns, limits: tuple[RequestLimit, ...]) -> tuple[Flags, Flags]:
-    """Return which calls were answered and broke no limit, and of which it is known that they broke none."""
+    """Return which calls succeeded and broke no limit, and which of them have all limited metrics."""
     breaks_none, is_known = calls.is_ok.copy(), calls.is_ok.copy()
     for limit in limits:
         value = {
@@ -46,7 +46,7 @@ def check_request_limits(calls: CallColumns, limits: tuple[RequestLimit, ...]) -
         }[limit.metric]
         is_seen = ~np.isnan(value)
         if limit.metric == "tpot":
-            # A single token is followed by none that could be late.
+            # A single token has no following token that could be late.
             is_seen |= calls.n_output == 1
         breaks_none &= ~(value > limit.at_most_s)
         is_known &= is_seen

@@ -1,4 +1,4 @@
-"""Items made before they are to be sent: making a prompt may take longer than a call may be late."""
+"""Generate items before they are due: generating a prompt may take longer than a call may be late."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from collections.abc import Iterable, Iterator
 from assay.bench.items import LoadItem
 
 MAX_PREFETCHED = 8192
-"""Items that lie ready at most; a load of no more is made before it begins."""
+"""Maximum number of prefetched items; a smaller load is generated completely before it starts."""
 MAX_PREFETCHED_CHARS = 64_000_000
-"""Characters of their prompts at most: long prompts are made ahead in smaller number."""
+"""Maximum characters of their prompts: fewer long prompts are prefetched."""
 _LEAST = 256
-"""So many lie ready although nobody may need them; or twice as many as are sent at once."""
+"""Minimum number of prefetched items; more if more are sent at once."""
 
 
 class ItemPrefetcher(Iterator[LoadItem]):
-    """Items in their order. Taking one lets another be made once the loop has sent what it has to send."""
+    """Items in order. Taking one schedules the generation of another after the loop has sent what is due."""
 
     def __init__(self, items: Iterable[LoadItem], *, ahead: int = MAX_PREFETCHED) -> None:
         self._source = iter(items)
@@ -25,15 +25,15 @@ class ItemPrefetcher(Iterator[LoadItem]):
         self._ready: deque[LoadItem] = deque()
         self._n_chars = 0
         self._n_to_come = 0
-        """Items that the load is known to take still."""
+        """Items that the load will still take, as far as known."""
         self._least = _LEAST
         self._is_out = False
         self.n_unready = 0
-        """Items that had to be made at the moment when they were taken."""
+        """Items that had to be generated when they were taken."""
 
     def prepare(self, n: int | None, at_once: int = 1) -> int:
-        """Make items for a load that takes so many (None: not known) and may send so many of them at once;
-        return how many lie ready.
+        """Generate items for a load that takes `n` (None: not known) and may send `at_once` of them at once;
+        return how many are ready.
         """
         self._n_to_come = n or 0
         self._least = max(_LEAST, 2 * at_once)

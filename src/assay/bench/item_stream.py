@@ -1,4 +1,4 @@
-"""The items of a load as a run takes them: how many, what to know of them, and others for warm-up calls."""
+"""The items of a load: their number, notes about them, and extra items for the warm-up."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from assay.bench.items import LoadItem
 
 
 class WarmUp(NamedTuple):
-    """Items for calls before the run."""
+    """Items for warm-up calls."""
 
     items: Sequence[LoadItem]
     are_measured: bool
-    """Whether they are items of the run as well: the server may have kept what it made of them."""
+    """Whether the run sends them as well: the server may have cached them."""
 
 
 class ItemSource(Protocol):
     """Where items come from."""
 
     def __iter__(self) -> Iterator[LoadItem]:
-        """Yield the items in the order in which they are sent."""
+        """Yield the items in sending order."""
 
     def iter_forever(self) -> Iterator[LoadItem]:
-        """Yield the same and more: other ones where they can be made, else the same again."""
+        """Yield items without end: new ones if they can be generated, else the same again."""
 
     def warmup(self, n: int) -> WarmUp:
-        """Return so many items for calls before the run."""
+        """Return n items for warm-up calls."""
 
     def came_up(self, n_sent: int) -> Sequence[str]:
-        """Return what showed itself while the items were walked, so many of which were sent."""
+        """Return notes about the items generated so far, of which `n_sent` were sent."""
 
 
 class Items:
-    """The items of a load, made as they are walked; walked as often as needed."""
+    """The items of a load, generated during iteration; can be iterated repeatedly."""
 
     def __init__(
         self,
@@ -50,26 +50,26 @@ class Items:
     ) -> None:
         self.n = n
         self.notes = tuple(notes)
-        """What a person should know about them before they are sent."""
+        """Notes to show before they are sent."""
         self.describes: dict[str, Any] = {**describes, "n": n}
-        """Where they came from and how they were made, for summary.json."""
+        """Where they come from and how they were generated, for bench.json."""
         self._load = load
         self._output = output
-        """Gives the longest answer by an item's place; None: as the items say."""
+        """Returns the maximum response length by position; None: the items have their own."""
         self._remarks = remarks
 
     def __iter__(self) -> Iterator[LoadItem]:
         return (self._apply_output_length(item, place) for place, item in enumerate(self._load))
 
     def iter_forever(self) -> Iterator[LoadItem]:
-        """Yield the same and more, for a load that lasts or is tried several times: made-up items are always
-        new, others come again.
+        """Yield items without end, for long loads and repeated trials: generated items are always
+        new, others are repeated.
         """
         more = self._load.iter_forever()
         return (self._apply_output_length(item, place % self.n) for place, item in enumerate(more))
 
     def warmup(self, n: int) -> WarmUp:
-        """Return items for calls before the run: others than the run's, where there are others."""
+        """Return items for warm-up calls that the run does not send, if there are any."""
         found = self._load.warmup(n)
         return found._replace(
             items=[self._apply_output_length(item, at % self.n) for at, item in enumerate(found.items)]
@@ -81,29 +81,29 @@ class Items:
         return msgspec.structs.replace(item, max_tokens=self._output(place))
 
     def came_up(self, n_sent: int) -> tuple[str, ...]:
-        """Return what showed itself while the items were walked, so many of which were sent."""
+        """Return notes about the items generated so far, of which `n_sent` were sent."""
         return (*self._remarks(), *self._load.came_up(n_sent))
 
 
 class InexactPrompts:
-    """Prompts that could not be made with exactly the tokens asked for, counted as they are made."""
+    """Counts prompts that do not have exactly the requested number of tokens."""
 
     def __init__(self) -> None:
         self._off: dict[str, int] = {}
 
     def check_item(self, item: LoadItem, n_wanted: int | None) -> LoadItem:
-        """Return the item; note it if its tokens are known and others than wanted."""
+        """Return the item; count it if its number of tokens is known and differs from the requested one."""
         if n_wanted is not None and item.n_prompt_tokens not in (None, n_wanted):
             self._off[item.id] = (item.n_prompt_tokens or 0) - n_wanted
         return item
 
     def said(self) -> Sequence[str]:
-        """Return how many there were, and by how much they are off."""
+        """Return a note with their number and the largest differences."""
         if not self._off:
             return ()
         least, most = min(self._off.values()), max(self._off.values())
         return (
-            f"{len(self._off):,} prompts could not be made with exactly the tokens asked for; "
+            f"{len(self._off):,} prompts do not have exactly the requested number of tokens; "
             f"they are off by {least:+d} to {most:+d} tokens",
         )
 
@@ -112,9 +112,9 @@ _TRACE_KIND = "trace"
 
 
 def merge_items(parts: Mapping[str, Items]) -> Items:
-    """Return the items of all parts, one part after the other; traces together by their times.
+    """Return the items of all parts, one part after the other; traces are merged by time.
 
-    An item's id begins with the name of its part and a slash.
+    The id of an item starts with the name of its part and a slash.
     """
     kinds = {str(items.describes.get("kind")) for items in parts.values()}
     described_by = {
@@ -128,13 +128,13 @@ def merge_items(parts: Mapping[str, Items]) -> Items:
 
 
 def split_item_id(item: str, names: Sequence[str]) -> tuple[str, str]:
-    """Return which part an item of a joined load is of, and its id there."""
+    """Return the part of an item of a merged load, and its id in that part."""
     name = max((name for name in names if item.startswith(f"{name}/")), key=len)
     return name, item.removeprefix(f"{name}/")
 
 
 class _MergedSource:
-    """The load behind joined items."""
+    """The source of merged items."""
 
     def __init__(self, parts: Mapping[str, Items], *, is_by_time: bool) -> None:
         self._parts = parts
@@ -162,14 +162,14 @@ class _MergedSource:
         return found._replace(items=list(_prefix_ids(name, found.items)))
 
     def came_up(self, n_sent: int) -> Sequence[str]:
-        """Say what came up in each part; of a last round that was not whole, the first parts were sent."""
+        """Return the notes of each part; an incomplete last round sent the first parts."""
         rounds, rest = divmod(n_sent, sum(items.n for items in self._parts.values()))
-        said = []
+        notes = []
         for name, items in self._parts.items():
             n_of_rest = min(rest, items.n)
             rest -= n_of_rest
-            said += [f"{name}: {one}" for one in items.came_up(rounds * items.n + n_of_rest)]
-        return said
+            notes += [f"{name}: {note}" for note in items.came_up(rounds * items.n + n_of_rest)]
+        return notes
 
 
 def _prefix_ids(name: str, items: Items | Iterator[LoadItem] | Sequence[LoadItem]) -> Iterator[LoadItem]:

@@ -1,4 +1,4 @@
-"""What a load is made of: one item is one conversation that a client holds with the server."""
+"""The item of a load: one conversation of a client with the server."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class LoadItem(msgspec.Struct, frozen=True, omit_defaults=True):
     id: str
     prompt: Prompt
     max_tokens: int | None = None
-    """Longest answer to the prompt. None: the run's."""
+    """Maximum response length. None: that of the run."""
     turns: tuple[str, ...] = ()
-    """What the user says afterwards, each once the model has answered what stands before it."""
+    """The user's further messages, each sent after the response to the previous one."""
     at_s: float | None = None
-    """When a trace says that it was sent, in seconds from the trace's beginning."""
+    """Its time in the trace, in seconds from the start of the trace."""
     n_prompt_tokens: int | None = None
-    """The prompt's tokens where they are known by how it was made; else the server counts them."""
+    """Tokens of the prompt, if known from its generation; otherwise the server counts them."""

@@ -1,9 +1,9 @@
-"""How long prompts and answers of a load are: distributions of whole numbers, all bounds included.
+"""Length distributions of prompts and responses: integers, bounds included.
 
     512    uniform:128..1024    gaussian:mean=512,var=10000,min=1,max=2048
     zipf:alpha=1.5,min=10,max=1000    percentage:128=0.3,512=0.7
 
-A length depends on the seed, its purpose and the number of its item alone. Shares are the exception: how many
+A length depends only on the seed, its purpose and the number of its item. Shares are the exception: how many
 items have which length is exact, and therefore depends on how many there are.
 """
 
@@ -25,7 +25,7 @@ from assay.core.errors import Problem, UsageError, suggest_name
 from assay.core.ids import make_random
 
 MAX_LENGTH = 2**20
-"""The longest length that can be asked for, in tokens."""
+"""The maximum length, in tokens."""
 HIGHEST_ALPHA = 10.0
 _LEAST = 2.0**-1022
 
@@ -39,29 +39,29 @@ _EXAMPLES = " or ".join(("512", *_FORMS.values()))
 
 
 class LengthDistribution(ABC):
-    """A distribution of lengths. Making one with numbers that mean nothing raises ValueError."""
+    """A distribution of lengths. Invalid parameters raise ValueError."""
 
     method: ClassVar[str]
 
     @property
     @abstractmethod
     def shortest(self) -> int:
-        """Return the shortest length there can be."""
+        """Return the shortest possible length."""
 
     @abstractmethod
     def draw(self, n: int, seed: int, purpose: str) -> Callable[[int], int]:
-        """Return what gives the length of item 0 to n - 1."""
+        """Return a function from the number of an item (0 to n - 1) to its length."""
 
 
 class QuantileLengths(LengthDistribution):
-    """A distribution that turns a number between 0 and 1 into a length; the larger, the longer."""
+    """A distribution with a quantile function."""
 
     @abstractmethod
     def quantile(self, share: float) -> int:
-        """Return the length below which at most this share (0 <= share < 1) of all lengths lies."""
+        """Return the length below which at most this fraction (0 <= share < 1) of all lengths are."""
 
     def draw(self, n: int, seed: int, purpose: str) -> Callable[[int], int]:
-        """Return what gives an item's length, whatever `n` is."""
+        """Return a function from the number of an item to its length; it does not depend on `n`."""
         return lambda item: self.quantile(make_random(seed, purpose, str(item)).random())
 
 
@@ -79,7 +79,7 @@ class BoundedLengths(QuantileLengths):
 
 @dataclass(frozen=True)
 class ConstantLength(QuantileLengths):
-    """Always the same."""
+    """A constant length."""
 
     method = "constant"
     value: int
@@ -99,7 +99,7 @@ class ConstantLength(QuantileLengths):
 
 @dataclass(frozen=True)
 class Uniform(BoundedLengths):
-    """Every length between the bounds is as likely as another."""
+    """All lengths between the bounds are equally likely."""
 
     method = "uniform"
     low: int
@@ -115,10 +115,10 @@ class Uniform(BoundedLengths):
 
 @dataclass(frozen=True)
 class Gaussian(BoundedLengths):
-    """A normal distribution, rounded, and cut off at the bounds.
+    """A normal distribution, rounded and truncated at the bounds.
 
-    What would lie outside of them is drawn again rather than moved onto them, so that no heap of equal
-    lengths stands at a bound. A mean more than 37 standard deviations outside gives the nearest bound.
+    Lengths outside the bounds are drawn again instead of clipped, so that they do not pile up at
+    a bound. A mean more than 37 standard deviations outside gives the nearest bound.
     """
 
     method = "gaussian"
@@ -132,17 +132,17 @@ class Gaussian(BoundedLengths):
         if not math.isfinite(self.mean):
             raise ValueError(f"mean is {self.mean}, expected a finite number")
         if not math.isfinite(self.variance) or self.variance < 0:
-            raise ValueError(f"var is {self.variance}, expected a finite number not below 0")
+            raise ValueError(f"var is {self.variance}, expected a finite number of 0 or more")
 
     def quantile(self, share: float) -> int:
-        """Return a length by the inverse of the truncated distribution: one step, and no redrawing."""
+        """Return a length by the inverse of the truncated distribution: one step, without redrawing."""
         nearest_bound = min(max(round(self.mean), self.low), self.high)
         if self.variance == 0:
             return nearest_bound
         deviation = math.sqrt(self.variance)
         first = (self.low - 0.5 - self.mean) / deviation
         last = (self.high + 0.5 - self.mean) / deviation
-        # The lower tail is where the distribution function is exact: what lies above the mean is mirrored.
+        # The distribution function is exact in the lower tail: mirror what is above the mean.
         is_mirrored = first > 0
         if is_mirrored:
             first, last, share = -last, -first, 1 - share
@@ -157,7 +157,7 @@ class Gaussian(BoundedLengths):
 
 @dataclass(frozen=True)
 class Zipf(BoundedLengths):
-    """Length k is as likely as k to the power of -alpha, among the lengths between the bounds alone."""
+    """The probability of length k is proportional to k ** -alpha, between the bounds."""
 
     method = "zipf"
     alpha: float
@@ -167,40 +167,42 @@ class Zipf(BoundedLengths):
     def __post_init__(self) -> None:
         _require_bounds(self.low, self.high)
         if not 1 < self.alpha <= HIGHEST_ALPHA:
-            raise ValueError(f"alpha is {self.alpha}, expected more than 1 and at most {HIGHEST_ALPHA:g}")
+            raise ValueError(
+                f"alpha is {self.alpha}, expected a number above 1 and at most {HIGHEST_ALPHA:g}"
+            )
 
     def quantile(self, share: float) -> int:
-        """Return a length by the cumulated weights."""
+        """Return a length by the cumulative weights."""
         until = _cumulate_weights(self.alpha, self.low, self.high)
         return self.low + min(bisect_right(until, share * until[-1]), len(until) - 1)
 
 
 @dataclass(frozen=True)
 class LengthShares(LengthDistribution):
-    """Each length for exactly its share of the items, as near as whole items allow; in a seeded order."""
+    """Each length for exactly its share of the items, as far as whole items allow, in a seeded order."""
 
     method = "percentage"
     shares: tuple[tuple[int, Decimal], ...]
 
     def __post_init__(self) -> None:
         if not self.shares:
-            raise ValueError("there are no shares")
+            raise ValueError("the list of shares is empty")
         for length, share in self.shares:
             _require_length("length", length)
             if not 0 < share <= 1:
-                raise ValueError(f"the share of {length} is {share}, expected more than 0 and at most 1")
+                raise ValueError(f"the share of {length} is {share}, expected a number above 0 and at most 1")
         total = sum(share for _, share in self.shares)
         if total != 1:
             raise ValueError(f"the shares add up to {total}, expected exactly 1")
 
     @property
     def shortest(self) -> int:
-        """Return the least of the lengths."""
+        """Return the shortest length."""
         return min(length for length, _ in self.shares)
 
     def counts(self, n: int) -> tuple[int, ...]:
-        """Return how many of n items have each length: what is left after rounding down goes to the largest
-        remainders, of equal ones to the first.
+        """Return how many of n items have each length: the rest after rounding down goes to the largest
+        remainders, among equal ones to the first.
         """
         wanted = [share * n for _, share in self.shares]
         counts = [int(part) for part in wanted]
@@ -210,29 +212,29 @@ class LengthShares(LengthDistribution):
         return tuple(counts)
 
     def draw(self, n: int, seed: int, purpose: str) -> Callable[[int], int]:
-        """Return what gives an item's length."""
+        """Return a function from the number of an item to its length."""
         lengths: list[int] = []
         for (length, _), count in zip(self.shares, self.counts(n), strict=True):
             lengths += [length] * count
-        # In order, the load would change in the middle of the run.
+        # Without shuffling, the load would change in the middle of the run.
         make_random(seed, purpose, "shares").shuffle(lengths)
         return lengths.__getitem__
 
 
 def _require_length(name: str, value: int) -> None:
     if not 1 <= value <= MAX_LENGTH:
-        raise ValueError(f"{name} is {value}, expected a whole number from 1 to {MAX_LENGTH}")
+        raise ValueError(f"{name} is {value}, expected an integer from 1 to {MAX_LENGTH}")
 
 
 def _require_bounds(low: int, high: int) -> None:
     _require_length("min", low)
     _require_length("max", high)
     if low > high:
-        raise ValueError(f"min {low} is more than max {high}")
+        raise ValueError(f"min {low} is greater than max {high}")
 
 
 def _compute_normal_cdf(deviations: float) -> float:
-    """Return the share of a normal distribution below so many standard deviations; exact far below 0."""
+    """Return the cumulative normal distribution at this many standard deviations; exact far below 0."""
     return math.erfc(-deviations / math.sqrt(2)) / 2
 
 
@@ -252,14 +254,14 @@ def _uniform(text: str) -> LengthDistribution:
 
 
 def _gaussian(text: str) -> LengthDistribution:
-    said = _pairs(text, required=("mean", "var"), optional=("min", "max"))
-    low, high = _whole(said.get("min", "1"), "min"), _whole(said.get("max", str(MAX_LENGTH)), "max")
-    return Gaussian(_number(said["mean"], "mean"), _number(said["var"], "var"), low, high)
+    values = _pairs(text, required=("mean", "var"), optional=("min", "max"))
+    low, high = _whole(values.get("min", "1"), "min"), _whole(values.get("max", str(MAX_LENGTH)), "max")
+    return Gaussian(_number(values["mean"], "mean"), _number(values["var"], "var"), low, high)
 
 
 def _zipf(text: str) -> LengthDistribution:
-    said = _pairs(text, required=("alpha", "min", "max"))
-    return Zipf(_number(said["alpha"], "alpha"), _whole(said["min"], "min"), _whole(said["max"], "max"))
+    values = _pairs(text, required=("alpha", "min", "max"))
+    return Zipf(_number(values["alpha"], "alpha"), _whole(values["min"], "min"), _whole(values["max"], "max"))
 
 
 def _percentage(text: str) -> LengthDistribution:
@@ -281,14 +283,14 @@ _READERS: Mapping[str, Callable[[str], LengthDistribution]] = {
 
 
 def parse_lengths(text: str, flag: str) -> LengthDistribution:
-    """Read lengths as a person writes them; `flag` is where."""
+    """Parse lengths; `flag` names the option for error messages."""
     given = text.strip()
     name, colon, rest = given.partition(":")
     try:
         if not colon and re.fullmatch(r"\d+", given):
             return ConstantLength(int(given))
         if name not in _READERS or not colon:
-            raise ValueError(f"there is no {name!r}{suggest_name(name, _READERS)}")
+            raise ValueError(f"unknown distribution {name!r}{suggest_name(name, _READERS)}")
         return _READERS[name](rest)
     except ValueError as error:
         expected = _FORMS.get(name, _EXAMPLES)
@@ -298,7 +300,7 @@ def parse_lengths(text: str, flag: str) -> LengthDistribution:
 
 
 def parse_share(value: Any) -> Decimal:
-    """Return a share as it is written: 0.1 is exactly a tenth."""
+    """Return a share as a decimal: 0.1 is exactly a tenth."""
     try:
         share = Decimal(str(value).strip())
     except InvalidOperation:
@@ -310,30 +312,30 @@ def parse_share(value: Any) -> Decimal:
 
 def describe_lengths(lengths: LengthDistribution) -> Mapping[str, Any]:
     """Return a distribution as plain values, for a summary."""
-    said = vars(lengths)
+    fields = vars(lengths)
     if isinstance(lengths, LengthShares):
-        said = {"shares": [[length, float(share)] for length, share in lengths.shares]}
-    return {"method": lengths.method, **said}
+        fields = {"shares": [[length, float(share)] for length, share in lengths.shares]}
+    return {"method": lengths.method, **fields}
 
 
 def _pairs(text: str, *, required: tuple[str, ...], optional: tuple[str, ...] = ()) -> dict[str, str]:
-    said: dict[str, str] = {}
+    values: dict[str, str] = {}
     for part in text.split(","):
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or name not in required + optional:
             raise ValueError(f"found {part.strip()!r}{suggest_name(name, required + optional)}")
-        if name in said:
-            raise ValueError(f"{name!r} stands twice")
-        said[name] = value
-    lacking = [name for name in required if name not in said]
+        if name in values:
+            raise ValueError(f"{name!r} is given twice")
+        values[name] = value
+    lacking = [name for name in required if name not in values]
     if lacking:
         raise ValueError(f"{lacking[0]!r} is missing")
-    return said
+    return values
 
 
 def _whole(text: str, name: str) -> int:
     if re.fullmatch(r"\s*\d+\s*", text) is None:
-        raise ValueError(f"{name} is {text!r}, expected a whole number")
+        raise ValueError(f"{name} is {text!r}, expected an integer")
     return int(text)
 
 

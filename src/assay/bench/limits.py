@@ -1,8 +1,9 @@
-"""Limits that a load is to keep, as a person writes them: `p99 ttft < 500ms`, `failed < 1%`, `goodput > 95%`.
+"""Limits of a load, such as `p99 ttft < 500ms`, `failed < 1%` and `goodput > 95%`.
 
-A time with a statistic is a limit on all calls together. A time without one (`ttft < 500ms`) is a limit on
-each call by itself: calls that keep all such limits are good, and `goodput` is their share. Only what gets
-worse under load can be limited, so that a search may take it that below a level that keeps the limits all do.
+A time with a statistic limits all calls together. A time without one (`ttft < 500ms`) limits
+each call on its own: calls that meet all such limits are good, and `goodput` is their fraction. Only metrics
+that get worse under load can be limited, so a search may assume that all levels below one that meets the
+limits meet them as well.
 """
 
 from __future__ import annotations
@@ -41,13 +42,13 @@ class LoadLimit(msgspec.Struct, frozen=True):
     """In seconds, or from 0 to 1."""
 
     def is_met_by(self, value: float) -> bool:
-        """Whether a number keeps it."""
+        """Return whether a value meets the limit."""
         if value == self.value:
             return self.sign in ("<=", ">=")
         return (value < self.value) == self.sign.startswith("<")
 
     def shown(self, value: float) -> str:
-        """Return a number as that of this limit is written."""
+        """Return a value in the unit of this limit."""
         return f"{value * 100:.4g}%" if self.metric in SHARES else f"{value * 1000:.4g}ms"
 
     def __str__(self) -> str:
@@ -63,49 +64,51 @@ class LoadLimits(msgspec.Struct, frozen=True):
 
     @classmethod
     def parse(cls, texts: Sequence[str]) -> LoadLimits:
-        """Read limits; a text may hold several, parted by commas. All that is wrong is told at once."""
-        found = [_parse_limit(part.strip()) for text in texts for part in text.split(",")]
-        problems = [one for one in found if isinstance(one, Problem)]
-        of_all = tuple(one for one in found if isinstance(one, LoadLimit))
-        of_each = tuple(one for one in found if isinstance(one, RequestLimit))
+        """Parse limits; a text may contain several, separated by commas. Raise all problems in one error."""
+        parsed = [_parse_limit(part.strip()) for text in texts for part in text.split(",")]
+        problems = [one for one in parsed if isinstance(one, Problem)]
+        of_all = tuple(one for one in parsed if isinstance(one, LoadLimit))
+        of_each = tuple(one for one in parsed if isinstance(one, RequestLimit))
         if not problems and not of_each and any(limit.metric == "goodput" for limit in of_all):
             problems = [
-                _build_limit_problem("'goodput' has no limit on each call", "add one, such as 'ttft < 500ms'")
+                _build_limit_problem(
+                    "'goodput' needs a limit on each request", "add one, such as 'ttft < 500ms'"
+                )
             ]
         if problems:
             raise UsageError(problems)
         return cls(of_all, of_each)
 
     def broken(self, summary: BenchSummary) -> tuple[str, ...]:
-        """Return which limits a load did not keep, and what was seen instead."""
-        found = []
+        """Return the limits that a load did not meet, with the measured values."""
+        broken = []
         for limit in self.of_all:
             value = summary.value(limit.metric, limit.stat)
             if value is None:
-                found.append(f"{limit}: no call was answered")
+                broken.append(f"{limit}: no request succeeded")
             elif not limit.is_met_by(value):
-                found.append(f"{limit}: it was {limit.shown(value)}")
-        return tuple(found)
+                broken.append(f"{limit}: measured {limit.shown(value)}")
+        return tuple(broken)
 
     def verdicts(self, summary: BenchSummary) -> tuple[str, ...]:
-        """Say of each limit on all calls whether a load kept it."""
-        said = []
+        """Return for each limit on all calls whether a load met it."""
+        verdicts = []
         for limit in self.of_all:
             value = summary.value(limit.metric, limit.stat)
             if value is None:
-                said.append(f"limit {limit}: not checked, no answer showed it")
+                verdicts.append(f"limit {limit}: not checked, no response has this metric")
             else:
-                kept = "kept" if limit.is_met_by(value) else "NOT kept"
-                said.append(f"limit {limit}: {kept}, it was {limit.shown(value)}")
-        return tuple(said)
+                verdict = "met" if limit.is_met_by(value) else "NOT met"
+                verdicts.append(f"limit {limit}: {verdict}, measured {limit.shown(value)}")
+        return tuple(verdicts)
 
     def require_values(self, summary: BenchSummary) -> None:
-        """Raise when calls were answered and a limit speaks of what they do not show, as without a stream."""
+        """Raise UsageError if calls succeeded but have no value for a limited metric, as without a stream."""
         problems = [
             Problem(
                 "LOAD-006",
-                f"the limit '{limit}' cannot be checked: no answer showed its {limit.metric}",
-                "let answers be streamed and have several tokens, or limit e2el instead",
+                f"the limit '{limit}' cannot be checked: no response has a {limit.metric}",
+                "stream responses of several tokens, or limit e2el instead",
             )
             for limit in self.of_all
             if summary.n_succeeded and limit.stat and summary.value(limit.metric, limit.stat) is None
@@ -118,26 +121,28 @@ def _parse_limit(text: str) -> LoadLimit | RequestLimit | Problem:
     match = _FORM.fullmatch(text)
     if match is None:
         return _build_limit_problem(
-            f"{text!r} is no limit", "write for example 'p99 ttft < 500ms' or 'failed < 1%'"
+            f"{text!r} is not a limit", "write for example 'p99 ttft < 500ms' or 'failed < 1%'"
         )
     stat, metric = match["stat"] and match["stat"].lower(), match["metric"].lower()
     known = (*TIMES, *SHARES)
     if metric not in known:
         return _build_limit_problem(
-            f"{text!r}: unknown name {metric!r}{suggest_name(metric, known)}", f"use {listing(known)}"
+            f"{text!r}: unknown metric {metric!r}{suggest_name(metric, known)}", f"use {listing(known)}"
         )
     wanted: Literal[">", "<"] = ">" if metric == "goodput" else "<"
     sign: Sign = ">=" if match["sign"] == ">=" else "<=" if match["sign"] == "<=" else wanted
     if not match["sign"].startswith(wanted):
-        side = "below" if metric == "goodput" else "above"
+        bound = "minimum" if metric == "goodput" else "maximum"
         return _build_limit_problem(
-            f"{text!r}: what is {side} it would be good", f"write '{metric} {wanted} ...'"
+            f"{text!r}: a limit on {metric} is a {bound}", f"write '{metric} {wanted} ...'"
         )
     number = float(match["number"])
     if metric in SHARES:
         if stat is not None or match["unit"] != "%" or number > 100:
             fix = f"write for example '{metric} {wanted} 5%'"
-            return _build_limit_problem(f"{text!r}: expected a share from 0% to 100%, and no statistic", fix)
+            return _build_limit_problem(
+                f"{text!r}: expected a percentage from 0% to 100%, without a statistic", fix
+            )
         return LoadLimit(metric, None, sign, number / 100)
     if match["unit"] not in _SECONDS:
         return _build_limit_problem(

@@ -1,4 +1,4 @@
-"""What a load is: who sends when, how much of it, and for how long. Specs; `drive.py` carries them out."""
+"""The specification of a load: its shape, size and duration. `drive.py` runs it."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from assay.core.request import Sampling
 
 
 class ClosedLoad(msgspec.Struct, frozen=True, omit_defaults=True, tag="closed"):
-    """A number of clients, each of which sends its next item when its last one is answered."""
+    """A number of clients, each of which sends its next item after the response to its last one."""
 
     concurrency: int
     starts_per_s: float | None = None
-    """How many clients begin per second. None: all at once."""
+    """Clients started per second. None: all at once."""
     at_most_per_s: float | None = None
-    """Calls per second that all clients together may send, evenly spaced; a slot not used is not made up."""
+    """Maximum calls per second of all clients together, evenly spaced; unused slots are lost."""
     least_seconds: float = 0.0
-    """Go on so long, also when the load's number of items is reached."""
+    """Minimum duration, even if the number of items is reached earlier."""
 
     def __post_init__(self) -> None:
         _require(self.concurrency >= 1, "the concurrency", self.concurrency, "a number of clients, 1 or more")
-        _require_positive("the clients' starts per second", self.starts_per_s)
-        _require_positive("the highest rate", self.at_most_per_s)
+        _require_positive("the client starts per second", self.starts_per_s)
+        _require_positive("the maximum rate", self.at_most_per_s)
 
 
 class OpenLoad(msgspec.Struct, frozen=True, omit_defaults=True, tag="open"):
-    """Items that are sent when they are due, whatever is under way."""
+    """Items that are sent when they are due, regardless of the concurrency."""
 
     arrivals: Arrivals | TraceArrivals
     at_most_under_way: int | None = None
-    """Items under way at most; one that is due meanwhile is sent late, and is counted as held."""
+    """Maximum concurrent items; items that are due meanwhile are sent late and counted in `n_held`."""
 
     def __post_init__(self) -> None:
         n = self.at_most_under_way
-        _require(n is None or n >= 1, "the most items under way", n or 0, "1 or more")
+        _require(n is None or n >= 1, "the maximum number of concurrent items", n or 0, "1 or more")
 
 
 class Load(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -45,28 +45,30 @@ class Load(msgspec.Struct, frozen=True, omit_defaults=True):
 
     shape: ClosedLoad | OpenLoad
     sampling: Sampling = Sampling()
-    """How answers are written; an item's own length goes before."""
+    """Sampling settings; the maximum length of an item takes precedence."""
     n: int | None = None
-    """Items at most. None: as many as there are."""
+    """Maximum number of items. None: all."""
     seconds: float | None = None
-    """No call is sent after so long; those under way are waited for."""
+    """No call is sent after this time; running calls may finish."""
     grace_s: float | None = None
-    """How long they are waited for; what is under way then is cut off and counted. None: until they end."""
+    """How long they may take; then they are cancelled and counted. None: no limit."""
     goes_round: bool = False
-    """Whether the items begin again when they are at their end."""
+    """Whether the items are repeated after the last one."""
     think_s: float = 0.0
-    """How long a user waits after an answer before saying the next turn."""
+    """Seconds between a response and the next turn."""
 
     def __post_init__(self) -> None:
         _require(self.n is None or self.n >= 1, "the number of requests", self.n or 0, "1 or more")
-        _require_positive("the load's length in seconds", self.seconds)
+        _require_positive("the duration of the load in seconds", self.seconds)
         _require(
-            math.isfinite(self.think_s) and self.think_s >= 0, "the time to think", self.think_s, "0 or more"
+            math.isfinite(self.think_s) and self.think_s >= 0, "the think time", self.think_s, "0 or more"
         )
-        _require(self.grace_s is None or self.grace_s >= 0, "the grace", self.grace_s or 0, "0 or more")
+        _require(
+            self.grace_s is None or self.grace_s >= 0, "the grace period", self.grace_s or 0, "0 or more"
+        )
         temperature = self.sampling.temperature
         _require(math.isfinite(temperature) and temperature >= 0, "the temperature", temperature, "0 or more")
-        _require(self.sampling.n == 1, "the answers to a call", self.sampling.n, "1")
+        _require(self.sampling.n == 1, "the number of responses per request", self.sampling.n, "1")
         if (
             self.goes_round
             and isinstance(self.shape, OpenLoad)
@@ -74,23 +76,23 @@ class Load(msgspec.Struct, frozen=True, omit_defaults=True):
         ):
             raise UsageError(
                 Problem(
-                    "LOAD-002", "a trace cannot go round: it has an end", "give a rate, or fewer requests"
+                    "LOAD-002", "a trace cannot be repeated: it has an end", "set a rate, or fewer requests"
                 )
             )
         if self.goes_round and self.n is None and self.seconds is None:
             raise UsageError(
                 Problem(
                     "LOAD-002",
-                    "a load that goes round its items has no end",
-                    "give --requests, or a length in seconds",
+                    "a load that repeats its items has no end",
+                    "set --requests, or a duration in seconds",
                 )
             )
         if self.n is None and isinstance(self.shape, OpenLoad) and isinstance(self.shape.arrivals, Arrivals):
-            self.shape.arrivals.moments()  # A schedule that needs a number says so now.
+            self.shape.arrivals.moments()  # Raises now if the schedule needs the number of items.
 
     @property
     def n_expected(self) -> int | None:
-        """Return about how many items it will take; None where the server's answers decide."""
+        """Return the approximate number of items; None if it depends on the server."""
         if self.n is not None or self.seconds is None or not isinstance(self.shape, OpenLoad):
             return self.n
         if isinstance(self.shape.arrivals, TraceArrivals):

@@ -1,4 +1,4 @@
-"""What carrying out a load came to: what was sent and ended, and how well the client itself kept to it."""
+"""The result of running a load: what was sent and finished, and how well the client followed the schedule."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from assay.core.response import Failure
 from assay.core.timing import TimedCall
 
 LATE_S = 0.005
-"""From here on a delay is called late: the client, not the server, shaped the load."""
+"""Longer delays count as late: the client, not the server, shaped the load."""
 GRAIN_S = 1e-4
 _N_BINS = 10_000
-"""Up to one second; what is longer is counted together, and the longest is known."""
+"""Up to one second; longer delays share one bin, and the longest is known."""
 
 
 class DelayStats(msgspec.Struct, frozen=True):
-    """What the delays came to. Percentiles are exact to a tenth of a millisecond, and never too small."""
+    """Statistics of delays. Percentiles are exact to a tenth of a millisecond, and never too small."""
 
     n: int
     p50_s: float
     p99_s: float
     max_s: float
     late_share: float
-    """Share above 5 ms."""
+    """Fraction above 5 ms."""
 
 
 class Delays:
@@ -40,7 +40,7 @@ class Delays:
         self._bins = array("Q", bytes(8 * (_N_BINS + 1)))
 
     def add(self, seconds: float) -> None:
-        """Count one; a delay below 0 is none."""
+        """Add a delay; a negative one counts as 0."""
         self.n += 1
         self.n_late += seconds > LATE_S
         self.max_s = max(self.max_s, seconds)
@@ -48,11 +48,11 @@ class Delays:
 
     @property
     def late_share(self) -> float:
-        """Return the share above 5 ms."""
+        """Return the fraction above 5 ms."""
         return self.n_late / self.n if self.n else 0.0
 
     def quantile(self, share: float) -> float:
-        """Return a value that this share of the delays does not exceed; the least such, to the grain."""
+        """Return the smallest value that this fraction of the delays does not exceed, to `GRAIN_S`."""
         wanted = share * self.n
         seen = 0
         for number, n in enumerate(self._bins[:_N_BINS]):
@@ -62,25 +62,25 @@ class Delays:
         return self.max_s
 
     def stats(self) -> DelayStats | None:
-        """Return what they came to; None when there were none."""
+        """Return the statistics; None without delays."""
         if not self.n:
             return None
         return DelayStats(self.n, self.quantile(0.5), self.quantile(0.99), self.max_s, self.late_share)
 
 
 _RATE_OVER_S = 4.0
-"""The rate now is that of the last seconds."""
+"""The current rate is that of the last seconds."""
 _LATE_SHARE = 0.01
-"""Above it the client is said to have been the limit."""
+"""Above this fraction, the client is reported as the bottleneck."""
 
 
 class LoadProgress(msgspec.Struct, frozen=True):
-    """How far a load is."""
+    """The progress of a load."""
 
     seconds: float
     n_sent: int
     n_done: int
-    """Calls that ended, the failed ones among them."""
+    """Calls that ended, including failed ones."""
     n_failed: int
     n_under_way: int
     per_s: float
@@ -88,38 +88,38 @@ class LoadProgress(msgspec.Struct, frozen=True):
 
 
 class LoadResult(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a load came to."""
+    """The result of a load."""
 
     seconds: float
     """From the start until the last call ended."""
     n_items: int
-    """Items begun."""
+    """Items started."""
     n_sent: int
     """Calls; an item of several turns makes several."""
     n_done: int
     n_failed: int
     n_cut: int = 0
-    """Calls that were under way when the load was ended from outside or its grace was over; of these there is
+    """Calls that were running when the load was interrupted or its grace period ended; they have
     no record."""
     n_turns_unsent: int = 0
-    """Turns of begun conversations that were not sent: an earlier one failed, or the time was up."""
+    """Turns of started conversations that were not sent: an earlier one failed, or the time was up."""
     n_held: int = 0
-    """Items that were sent late since as many as may be were under way."""
+    """Items that were sent late because the maximum concurrency was reached."""
     is_partial: bool = False
-    """Whether it was ended from outside."""
+    """Whether it was interrupted."""
     is_client_bound: bool = False
-    """Whether the client itself was the limit: more than 1 % of the items were sent more than 5 ms late."""
+    """Whether the client was the bottleneck: it sent more than 1 % of the items more than 5 ms late."""
     lateness: DelayStats | None = None
-    """Open loads: how much later than due calls began."""
+    """Open loads: how late calls started."""
     idleness: DelayStats | None = None
-    """Closed loads: how long a client stood empty between an answer and its next call."""
+    """Closed loads: how long a client was idle between a response and its next call."""
     lag: DelayStats | None = None
-    """How late the event loop was for a timer: times of answers may be too long by as much."""
+    """How late timers of the event loop were: measured times may be too long by the same amount."""
     notes: tuple[str, ...] = ()
 
 
 class LoadTally:
-    """Counts while a load is under way."""
+    """Counts during a load."""
 
     def __init__(self) -> None:
         self.n_items = self.n_sent = self.n_done = self.n_failed = self.n_under_way = 0
@@ -137,16 +137,16 @@ class LoadTally:
         self.last_ended = max(self.last_ended, call.times.ended)
 
     def count_lateness(self, seconds: float, *, is_held: bool) -> None:
-        """Count how late a call that was due began; whether it was held is not the client's fault."""
+        """Count how late a call started; the client is not to blame if it was held."""
         self._lateness.add(seconds)
         self._n_own_late += not is_held and seconds > LATE_S
 
     def count_idle_time(self, seconds: float) -> None:
-        """Count how long a client of a closed load stood empty."""
+        """Count how long a client of a closed load was idle."""
         self._idleness.add(seconds)
 
     def progress(self, seconds: float) -> LoadProgress:
-        """Return how far the load is so long after its start."""
+        """Return the progress this many seconds after the start."""
         while len(self._seen) > 1 and seconds - self._seen[0][0] > _RATE_OVER_S:
             self._seen.popleft()
         since, n_before = self._seen[0]
@@ -155,7 +155,7 @@ class LoadTally:
         return LoadProgress(seconds, self.n_sent, self.n_done, self.n_failed, self.n_under_way, per_s)
 
     def driven(self, load: Load, began: float, *, is_partial: bool) -> LoadResult:
-        """Return what it came to."""
+        """Return the result."""
         return LoadResult(
             seconds=max(self.last_ended - began, 0.0),
             n_items=self.n_items,
@@ -179,30 +179,30 @@ class LoadTally:
 
     def _iter_load_notes(self, load: Load, is_partial: bool) -> Iterator[str]:
         if is_partial:
-            yield "the load was ended before it was complete; the numbers are of the calls that ended"
+            yield "the load was stopped early; the numbers cover only the requests that finished"
         elif load.n is not None and load.seconds is None and self.n_items < load.n:
-            yield f"there were {self.n_items:,} items, not the {load.n:,} asked for"
+            yield f"there were {self.n_items:,} items, fewer than the {load.n:,} requested"
         if self.n_cut:
-            yield f"{self.n_cut:,} calls were cut off under way; they are in no number"
+            yield f"{self.n_cut:,} requests were cancelled before they finished; the numbers exclude them"
         if self.n_turns_unsent:
-            yield f"{self.n_turns_unsent:,} turns were not sent: one before them failed, or the time was up"
+            yield f"{self.n_turns_unsent:,} turns were not sent: an earlier turn failed, or the time was up"
         if self.n_held:
             yield (
-                f"{self.n_held:,} items were sent late, since as many as may be were under way: the schedule "
-                "was not kept"
+                f"{self.n_held:,} items were sent late because the maximum concurrency was reached: the load "
+                "did not follow its schedule"
             )
 
     def _iter_client_notes(self) -> Iterator[str]:
         late = f"{LATE_S * 1000:g} ms"
         if (share := self._own_late_share) > _LATE_SHARE:
-            yield f"the client itself was the limit: it sent {share:.1%} of the items more than {late} late"
+            yield f"the client was the bottleneck: it sent {share:.1%} of the items more than {late} late"
         if (share := self._idleness.late_share) > _LATE_SHARE:
             yield (
-                f"the client itself was the limit: {share:.1%} of its items were sent more than {late} after "
-                "the answer before"
+                f"the client was the bottleneck: it sent {share:.1%} of the items more than {late} after "
+                "the previous response"
             )
         if self.lag.quantile(0.99) > LATE_S:
             yield (
-                f"the client was busy: its timers were up to {self.lag.max_s * 1000:.0f} ms late, and times "
-                "of answers may be too long by as much"
+                f"the client was busy: its timers were up to {self.lag.max_s * 1000:.0f} ms late, and "
+                "measured times may be too long by the same amount"
             )

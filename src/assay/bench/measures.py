@@ -1,6 +1,6 @@
 """Add up request timings as requests finish. docs/reference/serving-benchmark-metrics.md defines each number.
 
-No record is kept: of each call two moments stay, of all else what `Pool` and `CountsOverTime` hold.
+No record is kept in memory: only two times of each call, and the contents of `Pool` and `CountsOverTime`.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _SENT, _SUCCEEDED, _FAILED, _TOKENS, _PIECES = range(5)
 
 
 class Measures:
-    """Takes calls in any order; `summary` may be asked at any time.
+    """Collects calls in any order; `summary` may be called at any time.
 
-    With a window, the numbers are those of this part of the load. `steady_window` finds it once the whole
-    load has been seen. So calls are taken twice, by two objects: as they end, and again from where they are
+    With a window, the metrics cover this part of the load. `find_steady_window` finds it after the whole
+    load was added. So calls are added twice, to two objects: as they end, and again from where they are
     stored.
     """
 
@@ -63,7 +63,7 @@ class Measures:
         self._n_good = self._n_unknown = 0
 
     def add(self, record: CallRecord) -> None:
-        """Take one call that has ended."""
+        """Add one finished call."""
         began, failure = record.times.began, record.failure
         self._began.append(began)
         self._ended.append(record.times.ended)
@@ -80,20 +80,20 @@ class Measures:
         return self._pools[metric]
 
     def output_before(self, moments: Numbers, *, in_pieces: bool) -> Numbers:
-        """Return how many tokens of answers, or pieces of their text, had come before each moment."""
+        """Return how many output tokens, or chunks of text, arrived before each moment."""
         self._process_waiting()
         return self._over_time.count_before(_PIECES if in_pieces else _TOKENS, moments)
 
     def build_concurrency_curve(self) -> ConcurrencyCurve:
-        """Return how many calls were under way at each moment."""
+        """Return the number of concurrent calls over time."""
         return ConcurrencyCurve(np.array(self._began), np.array(self._ended))
 
     def summary(self) -> BenchSummary:
-        """Return what the calls say that were taken so far."""
+        """Return the metrics of the calls added so far."""
         self._process_waiting()
         duration = self._duration()
-        found = {name: pool.stats(_UNITS.get(name, "s")) for name, pool in self._pools.items()}
-        metrics = {name: stats for name, stats in found.items() if stats is not None}
+        all_stats = {name: pool.stats(_UNITS.get(name, "s")) for name, pool in self._pools.items()}
+        metrics = {name: stats for name, stats in all_stats.items() if stats is not None}
         return BenchSummary(
             window=self._window,
             n_calls=self._n_calls,
@@ -118,7 +118,7 @@ class Measures:
         )
 
     def _process_waiting(self) -> None:
-        """Add up the calls that wait."""
+        """Process the calls in the buffer."""
         if not len(self._waiting):
             return
         calls = CallColumns(self._waiting)
@@ -139,16 +139,16 @@ class Measures:
         return (began >= self._window.start) & (began < self._window.end)
 
     def _select_inside(self, moments: Numbers) -> Flags:
-        """Return what came in the window; as a call's end may be what ends it, that moment belongs to it."""
+        """Return what arrived in the window, its end included: the end of a call may end the window."""
         if self._window is None:
             return np.ones(len(moments), dtype=np.bool_)
         return (moments > self._window.start) & (moments <= self._window.end)
 
     def _share_inside(self, calls: CallColumns) -> Numbers:
-        """Return which share of each call's time lies in the window.
+        """Return the fraction of each call's time that is in the window.
 
-        Counted by their ends, calls in step with each other (equal lengths, all clients begun at once) would
-        all but one be missing: the window ends as the first of the last ones does.
+        Counted by their ends, synchronous calls (equal lengths, all clients started at once) would
+        be missing except for one: the window ends when the first of the last ones does.
         """
         took = calls.ended - calls.began
         if self._window is None:
@@ -159,7 +159,7 @@ class Measures:
         return shares
 
     def _add_calls(self, calls: CallColumns, is_mine: Flags, is_used: Flags) -> None:
-        """Add what single calls say: of those that began in the window and succeeded."""
+        """Add the metrics of successful calls that started in the window."""
         gaps, of_call = calls.gaps
         is_counted = is_used & (calls.n_output > 0)
         has_rate = is_counted & (calls.e2el > 0)
@@ -182,7 +182,7 @@ class Measures:
             self._last_ended = max(self._last_ended, float(calls.ended[is_used].max()))
 
     def _add_throughput(self, calls: CallColumns, is_good: Flags) -> None:
-        """Count calls by their share of the window and tokens by their own times, whenever a call began."""
+        """Count calls by their fraction in the window, and tokens by their own times."""
         is_through = calls.is_ok & self._select_inside(calls.ended)
         through = np.where(calls.is_ok, self._share_inside(calls), 0.0)
         is_read = calls.is_ok & self._select_inside(np.where(calls.is_timed, calls.first_text, calls.ended))
@@ -194,7 +194,7 @@ class Measures:
         self._input_tokens += float(calls.n_input[is_read].sum())
         self._output_pieces += _count_true(is_written)
         self._output_tokens += float(calls.tokens_of_piece[is_written].sum())
-        # Without times of its text, a reply's tokens came when it ended.
+        # Without text times, the tokens of a response arrived when it ended.
         self._output_tokens += float(calls.n_output[is_through & ~calls.is_timed].sum())
 
     def _add_over_time(self, calls: CallColumns) -> None:
@@ -253,30 +253,30 @@ class Measures:
         return OverTime(start_s, width, sent, succeeded, failed, tuple(rows[_TOKENS]), pieces)
 
     def _iter_window_notes(self, window: SteadyWindow) -> Iterator[str]:
-        """Say whether the window can be trusted; what is to be said of replies is said of the whole load."""
+        """Yield notes on the reliability of the window; notes on responses belong to the whole load."""
         if not self._n_succeeded:
-            yield "no call that began in the steady window succeeded: it has no latencies"
+            yield "no request that started in the steady window succeeded: it has no latencies"
         slowest = self._pools["e2el"].percentile(100)
         if slowest is not None and slowest > window.seconds / 3:
             yield (
                 f"the steady window of {shown_time(window.seconds)} is shorter than three times its longest "
-                f"call ({shown_time(slowest)}): too few calls follow each other in it to trust its numbers"
+                f"request ({shown_time(slowest)}): too few consecutive requests for reliable numbers"
             )
 
     def _notes(self) -> Iterator[str]:
         if self._window is not None:
             yield from self._iter_window_notes(self._window)
             return
-        replies = f"of {self._n_succeeded:,} replies"
+        requests = f"of {self._n_succeeded:,} successful requests"
         if self._n_calls and not self._n_succeeded:
-            yield "no call succeeded: there is nothing to measure"
-        for n, whose in ((self._n_input_uncounted, "prompts"), (self._n_output_uncounted, "answers")):
+            yield "no request succeeded: there is nothing to measure"
+        for n, kind in ((self._n_input_uncounted, "input"), (self._n_output_uncounted, "output")):
             if n:
-                yield f"tokens of {whose} not counted by the server in {n:,} {replies}: they are in no number"
+                yield f"the server did not count {kind} tokens in {n:,} {requests}; the numbers exclude them"
         if self._n_untimed:
-            yield f"{self._n_untimed:,} {replies} without a stream, or without text: no TTFT, ITL and TPOT"
+            yield f"{self._n_untimed:,} {requests} without a stream or without text: no TTFT, ITL and TPOT"
         if self._n_unknown:
-            yield f"{self._n_unknown:,} {replies} not counted as good: what a limit speaks of was not seen"
+            yield f"{self._n_unknown:,} {requests} not counted as good: a limited metric is not known"
         for name, pool in self._pools.items():
             if not pool.is_exact:
                 yield f"{name} has over {EXACT_UP_TO:,} values: percentiles are within {RELATIVE_ERROR:.1%}"

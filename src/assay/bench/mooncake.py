@@ -1,9 +1,9 @@
-"""Traces of requests that a server once had, in Mooncake's form: one JSON object for each request.
+"""Request traces in Mooncake's format: one JSON object per request.
 
     {"timestamp": 200, "input_length": 1536, "output_length": 200, "hash_ids": [3, 4, 5]}
 
-A trace holds no prompts. Each hash id stands for a block of 512 tokens; equal ids are equal text, so that a
-server's prefix cache finds what the original's found. The last block is cut to the request's length.
+A trace contains no prompts. Each hash id represents a block of 512 tokens; equal ids are equal text, so a
+prefix cache gets the same hits as in the original. The last block is cut to the length of the request.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class TraceRow(msgspec.Struct, frozen=True, gc=False):
     input_length: _Count | None = None
     """Tokens of its prompt."""
     input_text: str | None = None
-    """Its prompt, where the trace has it."""
+    """Its prompt, if the trace has it."""
     output_length: _Count = 1
-    """Tokens of its answer."""
+    """Tokens of its response."""
     hash_ids: tuple[int, ...] = ()
     """The blocks of its prompt."""
 
@@ -54,40 +54,40 @@ class TraceTimes(NamedTuple):
     """Which part of a trace is sent, and how fast."""
 
     start_ms: float | None = None
-    """Requests before are left out, and the load's time counts from here. None: from the first request."""
+    """Requests before it are skipped, and times are relative to it. None: relative to the first request."""
     end_ms: float | None = None
-    """Requests after are left out."""
+    """Requests after it are skipped."""
     is_from_first: bool | None = None
-    """Whether time counts from the first request that is sent. None: unless `start_ms` says from where; False
-    without it: from the trace's own 0."""
+    """Whether times are relative to the first request sent. None: yes, unless `start_ms` is set; False
+    without it: relative to the 0 of the trace."""
     speed: float = 1.0
-    """2 sends in half the time."""
+    """2 sends the trace in half the time."""
 
 
 class MooncakeTrace(NamedTuple):
-    """The requests that are sent, in the order of their times."""
+    """The requests to send, sorted by time."""
 
     rows: tuple[TraceRow, ...]
     offsets_s: tuple[float, ...]
-    """When each is sent, in seconds from the load's beginning."""
+    """When each is sent, in seconds from the start of the load."""
     notes: tuple[str, ...]
 
     @property
     def period_s(self) -> float:
-        """Return after how long it begins anew: its mean gap after its last request."""
+        """Return the time after which it repeats: its mean gap after its last request."""
         span = self.offsets_s[-1] - self.offsets_s[0]
         return span + span / max(len(self.rows) - 1, 1)
 
 
 def is_trace(fields: Mapping[str, Any]) -> bool:
-    """Whether a row is one of a trace, right or wrong."""
+    """Return whether a row is meant as a trace row, valid or not."""
     return "timestamp" in fields and ("input_length" in fields or "input_text" in fields)
 
 
 def read_trace(
     rows: Iterable[tuple[Mapping[str, Any], Origin]], times: TraceTimes, path: str
 ) -> MooncakeTrace:
-    """Read a whole trace; what is wrong with its rows is told together."""
+    """Read a whole trace; raise the problems of all rows in one error."""
     _check_times(times)
     problems = Problems()
     read = [row for fields, where in rows if (row := _row(fields, where, problems)) is not None]
@@ -95,16 +95,16 @@ def read_trace(
     kept = [row for row in read if _is_within(row.timestamp, times)]
     if not kept:
         first, last = read[0].timestamp, read[-1].timestamp
-        what = f"no request lies in the part that was asked for; the trace goes from {first:g} to {last:g} ms"
+        what = f"the selected part of the trace has no requests; the trace spans {first:g} to {last:g} ms"
         raise UsageError(Problem("BENCH-025", what, "correct the start or the end", Origin(path)))
     notes = []
     if len(kept) < len(read):
         notes.append(
-            f"{len(read) - len(kept):,} of {len(read):,} requests of the trace lie outside of the part"
+            f"{len(read) - len(kept):,} of {len(read):,} requests of the trace are outside the selected part"
         )
     if any(after.timestamp < before.timestamp for before, after in pairwise(kept)):
         kept.sort(key=lambda row: row.timestamp)
-        notes.append("the trace was not in the order of its times; it is sent in that order")
+        notes.append("the trace was not sorted by timestamp; its requests are sent in timestamp order")
     is_from_first = times.start_ms is None if times.is_from_first is None else times.is_from_first
     zero = kept[0].timestamp if is_from_first else times.start_ms or 0.0
     offsets = tuple((row.timestamp - zero) / 1000 / times.speed for row in kept)
@@ -116,11 +116,11 @@ def _check_times(times: TraceTimes) -> None:
     if not 0 < times.speed < float("inf"):
         what = f"the trace's speed is {times.speed}, expected a number above 0"
     elif times.start_ms is not None and times.is_from_first:
-        what = "time can count from the first request or from a start, not from both"
+        what = "times can be relative to the first request or to a start, not to both"
     elif times.start_ms is not None and times.end_ms is not None and times.start_ms > times.end_ms:
-        what = f"the start {times.start_ms:g} ms lies behind the end {times.end_ms:g} ms"
+        what = f"the start {times.start_ms:g} ms is after the end {times.end_ms:g} ms"
     if what:
-        raise UsageError(Problem("BENCH-025", what, "correct the part of the trace that is asked for"))
+        raise UsageError(Problem("BENCH-025", what, "correct the selected part of the trace"))
 
 
 def _is_within(timestamp: float, times: TraceTimes) -> bool:
@@ -130,26 +130,30 @@ def _is_within(timestamp: float, times: TraceTimes) -> bool:
 
 
 def _row(fields: Mapping[str, Any], where: Origin, problems: Problems) -> TraceRow | None:
-    """Return a row of a trace; None where it is wrong, which is noted."""
+    """Return a row of a trace; if it is invalid, add its problems and return None."""
 
     def note(field: str, what: str, fix: str) -> None:
         problems.add(Problem("BENCH-023", what, fix, where.at(field)))
 
     n_before = problems.total
-    made: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for field, value in fields.items():
         if field not in FIELDS:
             note(field, f"unknown field{suggest_name(field, FIELDS)}", f"a trace has {listing(FIELDS)}")
         elif value is not None:
             try:
-                made[field] = msgspec.convert(value, _KINDS[field])
+                values[field] = msgspec.convert(value, _KINDS[field])
             except msgspec.ValidationError as error:
                 note(field, f"found {value!r:.60}: {error}", "correct the value")
     if "timestamp" not in fields:
-        note("timestamp", "the row says no time", "write when the request was sent, in milliseconds")
+        note(
+            "timestamp",
+            "the row has no timestamp",
+            "add the time at which the request was sent, in milliseconds",
+        )
     if problems.total > n_before:
         return None
-    row = TraceRow(**made)
+    row = TraceRow(**values)
     if (row.input_length is None) == (row.input_text is None):
         has = "neither" if row.input_text is None else "both"
         note("input_length", f"found {has} of 'input_length' and 'input_text'", "write one of them")
@@ -160,7 +164,7 @@ def _row(fields: Mapping[str, Any], where: Origin, problems: Problems) -> TraceR
     ):
         n_expected = _count_blocks(row.input_length)
         what = f"found {len(row.hash_ids)} ids for {row.input_length} tokens, expected {n_expected}"
-        note("hash_ids", what, f"give one id for each {BLOCK_TOKENS} tokens, and one for what is left")
+        note("hash_ids", what, f"write one id for each {BLOCK_TOKENS} tokens, and one for the remainder")
     return row if problems.total == n_before else None
 
 
@@ -169,7 +173,7 @@ def _count_blocks(n_tokens: int) -> int:
 
 
 class TraceItemSource:
-    """The items of a trace, made as they are walked; more than it has come after it, in its own rhythm."""
+    """The items of a trace, generated during iteration; longer loads repeat the trace."""
 
     def __init__(
         self, trace: MooncakeTrace, n: int, *, seed: int, is_chat: bool, tokenizer: Tokenizer | None = None
@@ -192,14 +196,14 @@ class TraceItemSource:
         return self._rounds.iter_forever()
 
     def warmup(self, n: int) -> WarmUp:
-        """Return items of other texts, as long as the trace's first ones."""
+        """Return items with other texts, as long as the first ones of the trace."""
         rows = islice(cycle(self._trace.rows), n)
         return WarmUp(
             [self._build_warmup_item(number, row) for number, row in enumerate(rows)], are_measured=False
         )
 
     def came_up(self, n_sent: int) -> Sequence[str]:
-        """Say which prompts are not as long as they should be, and whether the trace was too short."""
+        """Return notes on inexact prompts and repeated items."""
         return (*self._inexact.said(), *self._rounds.came_up(n_sent))
 
     def _iter_round(self) -> Iterator[LoadItem]:

@@ -1,4 +1,4 @@
-"""Counts over time, for a load whose length is not known before it ends."""
+"""Counts over time, for a load whose duration is not known in advance."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 
 from assay.bench.pool import Numbers
 
-_FINEST_S = 2.0**-10  # A power of two, so that two buckets make exactly one of twice the width.
+_FINEST_S = 2.0**-10  # A power of two, so that two buckets merge exactly into one of twice the width.
 _MOST = 8_192
 
 
 class CountsOverTime:
-    """Several counts in the same buckets of time, which double their width whenever they become too many."""
+    """Several counts in the same time buckets, which double their width when there are too many."""
 
     def __init__(self, n_rows: int) -> None:
         self._width = _FINEST_S
@@ -21,7 +21,7 @@ class CountsOverTime:
         self._counts = np.zeros((n_rows, 0))
 
     def add(self, row: int, times: Numbers, weights: Numbers | None = None) -> None:
-        """Count what happened at some moments, each as 1 or as its weight."""
+        """Count events at these times, each as 1 or with its weight."""
         if not len(times):
             return
         self._cover(float(times.min()), float(times.max()))
@@ -29,14 +29,14 @@ class CountsOverTime:
         self._counts[row] += np.bincount(at, weights=weights, minlength=self._counts.shape[1])
 
     def count_before(self, row: int, moments: Numbers) -> Numbers:
-        """Return what was counted before each moment; one that cuts a bucket divides its count."""
+        """Return the count before each moment, interpolated within a bucket."""
         n = self._counts.shape[1]
         edges = (self._first + np.arange(n + 1)) * self._width
         counted: Numbers = np.interp(moments, edges, np.concatenate([[0.0], np.cumsum(self._counts[row])]))
         return counted
 
     def buckets(self, at_most: int) -> tuple[float, float, list[list[float]]]:
-        """Return where the first bucket begins, how wide each is, and each row's counts."""
+        """Return the start of the first bucket, the width of each, and the counts of each row."""
         n_rows, n = self._counts.shape
         if not n:
             return 0.0, self._width, [[] for _ in range(n_rows)]
@@ -46,7 +46,7 @@ class CountsOverTime:
         return self._first * self._width, self._width * merged, counts.tolist()
 
     def _cover(self, low: float, high: float) -> None:
-        """Make buckets from one moment to another, beside those that are there."""
+        """Extend the buckets to cover the time from low to high."""
         n_rows, n = self._counts.shape
         while True:
             first, last = math.floor(low / self._width), math.floor(high / self._width)

@@ -1,5 +1,5 @@
 "use strict";
-// Says what a place of a plot means when it is pointed at, touched, or reached with the arrow keys.
+// Shows the tooltip of a point in a plot on hover, on touch, or with the arrow keys.
 // The texts come from Python in `data-stops`: [thousandths from the left, from the top or -1, text].
 (() => {
   const tip = document.getElementById("tip");

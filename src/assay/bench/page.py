@@ -1,7 +1,7 @@
-"""The page of a benchmark: one HTML file that needs nothing else.
+"""The page of a benchmark: one self-contained HTML file.
 
-It opens from a disk, asks no network for anything, and runs no script but its own, whose hash stands in its
-content policy. All text from elsewhere passes through `markup.tag`.
+It works offline and runs only its own script, whose hash is in its
+content security policy. All external text passes through `markup.tag`.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from assay.bench.page_tables import failures_table, numbers_tables
 from assay.core.markup import Markup, one_file_page, tag
 
 N_LOADS = 12
-"""Loads that are shown in full; with more, those at the end of the list."""
+"""Maximum number of loads with details; if there are more, the last ones."""
 
 _FOLDER = Path(__file__).parent
 
 
 def render_page(data: PageData) -> str:
-    """Return the page; the same data gives the same text."""
+    """Return the page; equal data gives equal text."""
     style = (_FOLDER / "page.css").read_text(encoding="utf-8")
     script = (_FOLDER / "page.js").read_text(encoding="utf-8")
     main = tag("main", _head(data.head), *_render_sweeps(data), *_loads(data))
@@ -56,7 +56,7 @@ def _head(head: PageHead) -> Markup:
         ("Load", head.load),
         ("Date", head.date),
         ("Duration", format_seconds(head.duration_s)),
-        ("Calls", f"{format_count(head.n_calls)}, {format_count(answered)} answered"),
+        ("Requests", f"{format_count(head.n_calls)}, {format_count(answered)} succeeded"),
         ("Failed", failed),
         ("Tokens", _tokens(head)),
         *head.settings,
@@ -90,11 +90,11 @@ def _render_sweeps(data: PageData) -> list[Markup]:
 
 def _loads(data: PageData) -> list[Markup]:
     if not data.loads:
-        return [tag("p", "No call was made.", class_="empty")] if not (data.sweep or data.search) else []
+        return [tag("p", "No requests were sent.", class_="empty")] if not (data.sweep or data.search) else []
     if len(data.loads) == 1:
         return [_load(data.loads[0])]
     shown = data.loads[-N_LOADS:]
-    parts = [tag("h2", "Each load in full")]
+    parts = [tag("h2", "Load details")]
     if len(shown) < len(data.loads):
         parts.append(tag("p", f"The last {len(shown)} of {len(data.loads)} loads.", class_="empty"))
     for load in shown:
@@ -119,7 +119,7 @@ def _summarize_load(load: LoadView) -> str:
 
 def _load(load: LoadView) -> Markup:
     if not load.n_calls:
-        return tag("section", tag("p", "No call was made.", class_="empty"))
+        return tag("section", tag("p", "No requests were sent.", class_="empty"))
     tables = [numbers_tables(load.whole, "")]
     if load.in_window is not None:
         tables.append(numbers_tables(load.in_window, " in the steady window"))
@@ -143,7 +143,7 @@ def _tiles(load: LoadView) -> Markup:
     ]
     failed = format_percent(load.n_failed / load.n_calls) if load.n_failed else "none"
     tiles.append(
-        ("Failed", failed, f"{format_count(load.n_failed)} of {format_count_of(load.n_calls, 'call')}")
+        ("Failed", failed, f"{format_count(load.n_failed)} of {format_count_of(load.n_calls, 'request')}")
     )
     parts = [
         tag("div", tag("span", name), tag("b", value), tag("span", below), class_="tile")
@@ -161,7 +161,7 @@ def _failures(load: LoadView) -> Markup:
 def _spreads(load: LoadView) -> Markup:
     if not load.distributions:
         return tag(
-            "div", tag("h3", "Latency distributions"), tag("p", "No call was answered.", class_="empty")
+            "div", tag("h3", "Latency distributions"), tag("p", "No request succeeded.", class_="empty")
         )
     charts = [distribution_figure(one) for one in load.distributions]
     return tag("div", tag("h3", "Latency distributions"), tag("div", *charts, class_="charts"))
@@ -176,6 +176,6 @@ def _over_time(load: LoadView) -> list[Markup]:
     if load.send_rate is not None:
         parts.append(send_rate_figure(load.send_rate))
     else:
-        words = "Each call was sent when a place came free: there is no schedule to keep."
+        words = "Each request was sent as soon as a client was free, so there is no schedule."
         parts.append(tag("p", words, class_="empty wide"))
     return parts

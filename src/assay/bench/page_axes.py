@@ -1,4 +1,4 @@
-"""Where values lie along an axis, and which round values are written beside it."""
+"""Axes: positions of values, and ticks at round values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Axis:
     is_log: bool = False
 
     def at(self, value: float) -> float:
-        """Return the place of a value, 0 at the low end and 1 at the high; what is outside lies on an end."""
+        """Return the position of a value, from 0 at the low end to 1 at the high end, clipped to the axis."""
         if self.is_log:
             value = max(value, self.low)
             place = math.log(value / self.low) / math.log(self.high / self.low)
@@ -32,7 +32,7 @@ class Axis:
 
 
 def even_ticks(low: float, high: float, n: int) -> list[float]:
-    """Return at most n + 1 round values from low to high, at even distances."""
+    """Return at most n + 1 round values from low to high, evenly spaced."""
     step = choose_round_step((high - low) / n)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [place * step for place in range(first, last + 1)]
@@ -59,14 +59,14 @@ def build_amount_axis(high: float, n: int = 4, label: Callable[[float], str] = f
 
 
 def build_count_axis(high: int, n: int = 4) -> Axis:
-    """Return an axis from 0 for counts: its ticks are whole numbers."""
+    """Return an axis from 0 for counts: its ticks are integers."""
     step = max(round(choose_round_step(max(high, 1) / n) + 0.4), 1)
     ticks = range(0, max(high, 1) + step, step)
     return Axis(0.0, float(ticks[-1]), tuple((float(tick), format_short(tick)) for tick in ticks))
 
 
 def build_elapsed_axis(duration: float, n: int = 8) -> Axis:
-    """Return an axis of the time since a load began, which ends where the load does."""
+    """Return an axis of the time since the start of a load, up to its end."""
     duration = duration or 1.0
     unit, sign = choose_time_unit(duration)
     ticks = even_ticks(0.0, duration / unit, n)
@@ -92,7 +92,7 @@ def build_latency_axis_from_0(greatest: float) -> Axis:
 
 
 def build_point_latency_axis(values: Iterable[float]) -> Axis:
-    """Return an axis for times that are drawn as points: from 0, or logarithmic where they are wide."""
+    """Return an axis for times drawn as points: from 0, or logarithmic for a wide range."""
     positive = [value for value in values if value > 0]
     if not positive or max(positive) / min(positive) <= WIDE:
         return build_latency_axis_from_0(max(positive, default=1.0))

@@ -1,4 +1,4 @@
-"""The pictures of one load: how latencies are spread, and what happened when."""
+"""Charts of one load: latency distributions and changes over time."""
 
 from __future__ import annotations
 
@@ -27,35 +27,33 @@ from assay.bench.page_panels import Panel, render_figure, render_legend
 from assay.core.markup import Markup, tag
 
 N_STOPS = 160
-"""Places of one plot that say something when they are pointed at."""
+"""Maximum number of points in a plot that show a tooltip."""
 
 
 def distribution_figure(of: LatencyDistribution) -> Markup:
-    """Return one latency: bars for how often, and a curve for how many are below."""
+    """Return the histogram and the cumulative curve of one latency metric."""
     binned, stats = of.histogram, of.stats
     title = f"{of.title} ({of.name})"
-    about = format_count_of(stats.n, "gap" if of.name == "ITL" else "call")
+    about = format_count_of(stats.n, "gap" if of.name == "ITL" else "request")
     if stats.min == stats.max:
-        words = f"There is one value only: {format_seconds(stats.min)}."
+        words = f"All values are {format_seconds(stats.min)}."
         return render_figure(title, about, tag("p", words, class_="empty"))
     shares = [n / stats.n for n in binned.counts]
     across = axes.build_latency_axis(binned.edges[0], binned.edges[-1], is_log=binned.is_log)
-    said = f"{of.title}: p50 {format_seconds(stats.p50)}, p90 {format_seconds(stats.p90)}, p99 {format_seconds(stats.p99)}"
-    bars = Panel(across, axes.build_amount_axis(max(shares), 3, _percent_tick), 120, f"Histogram. {said}.")
+    marks = (("p50", stats.p50), ("p90", stats.p90), ("p99", stats.p99))
+    summary = f"{of.title}: " + ", ".join(f"{name} {format_seconds(value)}" for name, value in marks)
+    bars = Panel(across, axes.build_amount_axis(max(shares), 3, _percent_tick), 120, f"Histogram. {summary}.")
     bars.bars(binned.edges, shares, "c1")
     for left, right, share, n in zip(binned.edges, binned.edges[1:], shares, binned.counts, strict=False):
         if n:
             middle = (left * right) ** 0.5 if binned.is_log else (left + right) / 2
-            bars.stop(
-                middle,
-                None,
-                f"{format_seconds(left)} to {format_seconds(right)}\n{format_percent(share)}, {format_count(round(n))}",
-            )
-    curve = Panel(across, axes.Axis(0.0, 1.0, _HALVES), 72, f"Cumulative curve. {said}.")
+            span = f"{format_seconds(left)} to {format_seconds(right)}"
+            bars.stop(middle, None, f"{span}\n{format_percent(share)}, {format_count(round(n))}")
+    curve = Panel(across, axes.Axis(0.0, 1.0, _HALVES), 72, f"Cumulative curve. {summary}.")
     curve.line(of.cumulative.xs, of.cumulative.ys, "c1")
     for x, y in zip(of.cumulative.xs, of.cumulative.ys, strict=True):
         curve.stop(x, None, f"{format_percent(y)} below {format_seconds(x)}")
-    for name, value in (("p50", stats.p50), ("p90", stats.p90), ("p99", stats.p99)):
+    for name, value in marks:
         if value is not None:
             bars.mark(value, f"{name} {format_seconds(value)}")
     about += ", logarithmic axis" if binned.is_log else ""
@@ -66,7 +64,7 @@ def distribution_figure(of: LatencyDistribution) -> Markup:
     return render_figure(
         title,
         about,
-        bars.render(has_x_labels=False, y_label="share in each bin"),
+        bars.render(has_x_labels=False, y_label="share per bin"),
         curve.render(y_label="share below"),
     )
 
@@ -79,16 +77,18 @@ def _percent_tick(share: float) -> str:
 
 
 def throughput_figure(load: LoadView) -> Markup:
-    """Return answered calls and their tokens over time."""
+    """Return successful requests and their output over time."""
     if load.n_failed == load.n_calls:
         return render_figure(
-            "Throughput over time", "", tag("p", "No call was answered.", class_="empty"), class_="wide"
+            "Throughput over time", "", tag("p", "No request succeeded.", class_="empty"), class_="wide"
         )
-    about = f"mean of each {format_round_time(load.requests.width)}; calls count when they end"
+    about = (
+        f"mean over {format_round_time(load.requests.width)} intervals; requests are counted when they end"
+    )
     panels = [_rate_panel(load.requests, "c1", "requests/s", has_x_labels=load.output is None)]
     if load.output is not None:
         panels.append(_rate_panel(load.output, "c3", f"output {load.output_unit}/s", has_x_labels=True))
-        about += f", {load.output_unit} when they come"
+        about += f", {load.output_unit} when they arrive"
     return render_figure("Throughput over time", about, *panels, class_="wide")
 
 
@@ -98,7 +98,7 @@ def _rate_panel(of: Buckets, class_: str, unit: str, *, has_x_labels: bool) -> M
         axes.build_elapsed_axis(of.end),
         axes.build_amount_axis(most),
         110,
-        f"{unit} over time, at most {format_number(most)}.",
+        f"{unit} over time, maximum {format_number(most)}.",
     )
     edges = _edges(of)
     panel.steps(edges, of.values, class_)
@@ -116,13 +116,14 @@ def _edges(of: Buckets) -> list[float]:
 
 
 def concurrency_figure(load: LoadView) -> Markup:
-    """Return calls under way over time, with the steady window."""
+    """Return the number of concurrent requests over time, with the steady window."""
     steps = load.concurrency
+    summary = f"mean {format_number(steps.mean)}, maximum {format_count(steps.peak)}"
     panel = Panel(
         axes.build_elapsed_axis(steps.end),
         axes.build_count_axis(steps.peak),
         150,
-        f"Calls under way over time: {format_number(steps.mean)} on average, {format_count(steps.peak)} at most.",
+        f"Concurrent requests over time: {summary}.",
     )
     if load.steady is not None:
         panel.band(load.steady.start, load.steady.end, "steady window")
@@ -131,11 +132,11 @@ def concurrency_figure(load: LoadView) -> Markup:
         panel.stop(
             steps.times[place],
             None,
-            f"from {format_seconds(steps.times[place])}\n{format_count(steps.levels[place])} under way",
+            f"from {format_seconds(steps.times[place])}\n{format_count(steps.levels[place])} concurrent",
         )
-    about = f"{format_number(steps.mean)} on average, {format_count(steps.peak)} at most. {load.steady_note}"
+    about = f"{summary.capitalize()}. {load.steady_note}"
     return render_figure(
-        "Concurrency over time", about, panel.render(y_label="calls under way"), class_="wide"
+        "Concurrency over time", about, panel.render(y_label="concurrent requests"), class_="wide"
     )
 
 
@@ -144,7 +145,7 @@ def _stop_places(steps: ConcurrencySteps) -> range:
 
 
 def timeline_figure(timeline: Timeline, duration: float) -> Markup:
-    """Return when calls began, brought text and ended."""
+    """Return the timeline of requests: start, first text and end."""
     n = timeline.n_rows
     height = min(max(n * 8, 48), 420)
     rows = axes.Axis(-0.5, n - 0.5, ())
@@ -152,9 +153,9 @@ def timeline_figure(timeline: Timeline, duration: float) -> Markup:
         axes.build_elapsed_axis(duration),
         rows,
         height,
-        f"Timeline of {format_count_of(len(timeline.bars), 'call')}.",
+        f"Timeline of {format_count_of(len(timeline.bars), 'request')}.",
     )
-    # Rows are read from the top, like a page.
+    # The first row is at the top.
     height_of = [float(n - 1 - bar.row) for bar in timeline.bars]
     both = list(zip(timeline.bars, height_of, strict=True))
     thick = round(min(max(height / n * 0.7, 1.0), 9.0), 1)
@@ -169,8 +170,8 @@ def timeline_figure(timeline: Timeline, duration: float) -> Markup:
     entries = []
     for spans, class_, words in (
         (waits, "c2", "waiting for the first text"),
-        (texts, "c1", "text is coming"),
-        (wholes, "c3", "whole call, answered in one piece"),
+        (texts, "c1", "receiving text"),
+        (wholes, "c3", "whole request, not streamed"),
         (failed, "ink", "failed"),
     ):
         if spans:
@@ -179,7 +180,7 @@ def timeline_figure(timeline: Timeline, duration: float) -> Markup:
     for one, y in both[:: max(1, -(-len(both) // (2 * N_STOPS)))]:
         panel.stop((one.began + one.ended) / 2, y, _describe_bar(one))
     return render_figure(
-        "Timeline of calls",
+        "Timeline of requests",
         _describe_sampling(timeline),
         render_legend(*entries),
         panel.render(),
@@ -194,26 +195,27 @@ def _describe_bar(bar: Bar) -> str:
     )
     ended = "failed" if bar.is_failed else "ended"
     whole = f"{ended} after {format_seconds(bar.ended - bar.began)}"
-    return f"call {bar.number}{turn}\nbegan at {format_seconds(bar.began)}{first}\n{whole}"
+    return f"request {bar.number}{turn}\nstarted at {format_seconds(bar.began)}{first}\n{whole}"
 
 
 def _describe_sampling(timeline: Timeline) -> str:
     if timeline.n_rows == timeline.n_all_rows:
-        return f"All calls ({format_count(timeline.n_all_calls)}), a row for each conversation."
+        return f"All {format_count_of(timeline.n_all_calls, 'request')}, one row per conversation."
+    n_rows, n_all_rows = format_count(timeline.n_rows), format_count(timeline.n_all_rows)
     return (
-        f"{format_count(timeline.n_rows)} of {format_count(timeline.n_all_rows)} conversations, drawn by lot, a row for "
-        "each, by when they began."
+        f"A random sample of {n_rows} of {n_all_rows} conversations. "
+        "One row per conversation, ordered by start time."
     )
 
 
 def send_rate_figure(of: SendRate) -> Markup:
-    """Return what the schedule wanted sent and what was sent, and by how much calls were late."""
+    """Return scheduled and sent requests over time, and how late requests started."""
     across, edges = axes.build_elapsed_axis(of.due.end), _edges(of.due)
     rates = Panel(
         across,
         axes.build_amount_axis(max(*of.due.values, *of.sent.values)),
         120,
-        "Calls sent and scheduled for each second.",
+        "Requests sent and scheduled per second.",
     )
     rates.steps(edges, of.sent.values, "c1")
     rates.steps(edges, of.due.values, "scheduled", is_filled=False)
@@ -231,16 +233,18 @@ def send_rate_figure(of: SendRate) -> Markup:
         due, sent = format_number(of.due.values[place]), format_number(of.sent.values[place])
         rates.stop(middle, None, f"{stretch}\nscheduled {due}/s\nsent {sent}/s")
         mean, most = format_seconds(of.late_mean.values[place]), format_seconds(of.late_max.values[place])
-        late.stop(middle, None, f"{stretch}\nlate by {mean} on average\n{most} at most")
+        late.stop(middle, None, f"{stretch}\nmean lateness {mean}\nmaximum {most}")
     lateness = of.lateness
-    about = f"Calls began {format_seconds(lateness.p50)} (p50) to {format_seconds(lateness.p99)} (p99) after their time, "
-    about += f"{format_seconds(lateness.max)} at most."
+    about = (
+        f"Requests started late by {format_seconds(lateness.p50)} (p50), "
+        f"{format_seconds(lateness.p99)} (p99), at most {format_seconds(lateness.max)}."
+    )
     return render_figure(
-        "Sent as scheduled?",
+        "Schedule accuracy",
         about,
         render_legend(("c1", "sent"), ("scheduled", "scheduled")),
-        rates.render(has_x_labels=False, y_label="calls/s"),
-        render_legend(("c2", "latest call"), ("c1", "mean")),
+        rates.render(has_x_labels=False, y_label="requests/s"),
+        render_legend(("c2", "maximum"), ("c1", "mean")),
         late.render(y_label="lateness"),
         class_="wide",
     )

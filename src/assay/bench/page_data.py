@@ -1,7 +1,7 @@
-"""What the page of a benchmark shows, as plain numbers: no record of a call, no markup.
+"""The data of the page of a benchmark, as plain numbers: no call records, no markup.
 
-Times of a load are seconds from its beginning. Everything here is bounded, however many calls a load had, so
-that a page stays small: series are thinned and values are counted in bins before they come here.
+Times of a load are seconds from its start. The size of the data does not grow with the number of calls, so
+a page stays small: series are thinned and values are counted in bins beforehand.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from assay.bench.pool import Stats
 
 
 class Latency(msgspec.Struct, frozen=True):
-    """One quantity over the calls, or gaps between pieces, that have it."""
+    """One metric over the calls, or gaps between chunks, that have it."""
 
     name: str
     """Short name, such as `TTFT`."""
     title: str
     """The name in words."""
     stats: Stats | None
-    """In seconds; None where nothing has it."""
+    """In seconds; None without values."""
     absent: str = ""
-    """Why there are no values; empty where there are."""
+    """Why there are no values; empty if there are."""
 
 
 class Amount(msgspec.Struct, frozen=True):
@@ -36,15 +36,15 @@ class Amount(msgspec.Struct, frozen=True):
 
 
 class GoodputView(msgspec.Struct, frozen=True):
-    """How many calls kept all limits."""
+    """The number of calls that met all limits."""
 
     limits: tuple[str, ...]
-    """Each as a person writes it, such as `ttft <= 500 ms`."""
+    """As text, such as `ttft <= 500 ms`."""
     n_kept: int
     n: int
-    """All calls, failed ones too."""
+    """All calls, including failed ones."""
     per_s: float | None
-    """Calls that kept the limits, for each second of the load."""
+    """Calls that met the limits, per second of the load."""
 
 
 class LoadNumbers(msgspec.Struct, frozen=True):
@@ -56,13 +56,13 @@ class LoadNumbers(msgspec.Struct, frozen=True):
 
 
 class Histogram(msgspec.Struct, frozen=True):
-    """Values counted in bins; bin i holds what is at least `edges[i]` and below `edges[i + 1]`."""
+    """Values counted in bins; bin i contains values of at least `edges[i]` and below `edges[i + 1]`."""
 
     edges: tuple[float, ...]
     counts: tuple[float, ...]
-    """Not whole where the values were kept in finer bins that an edge cuts."""
+    """Not integers if the values were kept in finer bins that an edge cuts."""
     n_below: float = 0.0
-    """Values below the first edge: those that a logarithmic axis has no place for."""
+    """Values below the first edge of a logarithmic axis."""
     is_log: bool = False
 
 
@@ -74,27 +74,27 @@ class Curve(msgspec.Struct, frozen=True):
 
 
 class LatencyDistribution(msgspec.Struct, frozen=True):
-    """How one quantity is spread."""
+    """The distribution of one metric."""
 
     name: str
     title: str
     stats: Stats
     histogram: Histogram
     cumulative: Curve
-    """The share of values below each x, from 0 to 1."""
+    """The fraction of values below each x."""
 
 
 class Buckets(msgspec.Struct, frozen=True):
-    """One number for each stretch of a load's time, from its beginning; all but the last are of one width."""
+    """One number for each interval of a load, from its start; all but the last have the same width."""
 
     width: float
     end: float
-    """Where the last stretch ends: half a width to one and a half after the one before."""
+    """The end of the last interval, which is half to one and a half widths long."""
     values: tuple[float, ...]
 
 
 class ConcurrencySteps(msgspec.Struct, frozen=True):
-    """Calls under way: from each time on, until the next, so many."""
+    """The number of concurrent requests from each time until the next."""
 
     times: tuple[float, ...]
     levels: tuple[int, ...]
@@ -105,7 +105,7 @@ class ConcurrencySteps(msgspec.Struct, frozen=True):
 
 
 class TimeSpan(msgspec.Struct, frozen=True):
-    """A stretch of time."""
+    """A time interval."""
 
     start: float
     end: float
@@ -116,7 +116,7 @@ class Bar(msgspec.Struct, frozen=True):
 
     row: int
     number: int
-    """Which call of the load it is, in the order in which they were sent."""
+    """Its position in sending order."""
     turn: int
     began: float
     first_text: float | None
@@ -125,27 +125,27 @@ class Bar(msgspec.Struct, frozen=True):
 
 
 class Timeline(msgspec.Struct, frozen=True):
-    """When calls began, brought text and ended: a row for each conversation, by when they began."""
+    """Start, first text and end of calls: one row per conversation, ordered by start."""
 
     bars: tuple[Bar, ...]
     n_rows: int
     n_all_rows: int
-    """Rows before some were drawn by lot."""
+    """Rows before sampling."""
     n_all_calls: int
 
 
 class SendRate(msgspec.Struct, frozen=True):
-    """How well the load's schedule was kept."""
+    """How well the load followed its schedule."""
 
     due: Buckets
-    """Calls that the schedule wanted sent, for each second."""
+    """Scheduled calls per second."""
     sent: Buckets
-    """Calls that were sent, for each second."""
+    """Sent calls per second."""
     lateness: Stats
     late_mean: Buckets
-    """Mean seconds by which the calls that were due in each stretch began late; 0 where none was due."""
+    """Mean lateness in seconds of the calls due in each interval; 0 without calls."""
     late_max: Buckets
-    """The same for the latest of them."""
+    """The maximum lateness."""
 
 
 class FailureKind(msgspec.Struct, frozen=True):
@@ -154,35 +154,35 @@ class FailureKind(msgspec.Struct, frozen=True):
     kind: str
     n: int
     examples: tuple[str, ...]
-    """Different messages, the first that came."""
+    """The first different messages."""
 
 
 class LoadView(msgspec.Struct, frozen=True):
-    """One load: all calls that were sent to the server in one go."""
+    """One load: all calls of one trial or of the whole run."""
 
     name: str
-    """What tells it from other loads of the page, such as `concurrency 8`."""
+    """Its heading on the page, such as `concurrency 8`."""
     duration_s: float
     n_calls: int
     n_failed: int
     whole: LoadNumbers
     distributions: tuple[LatencyDistribution, ...]
-    """Only of quantities that have values."""
+    """Only of metrics that have values."""
     requests: Buckets
-    """Calls that were answered, by when they ended, for each second."""
+    """Successful calls per second, by their end."""
     output: Buckets | None
-    """What came of answers for each second, by when it came; None where nothing is known of it."""
+    """Output per second, by arrival; None if not known."""
     output_unit: str
-    """`tokens`, or `pieces` where the server counted no tokens."""
+    """`tokens`, or `chunks` if the server counted no tokens."""
     concurrency: ConcurrencySteps
     timeline: Timeline
     steady: TimeSpan | None = None
     steady_note: str = ""
-    """What is to be said of the steady window, or why there is none."""
+    """A sentence about the steady window, or why there is none."""
     in_window: LoadNumbers | None = None
-    """The same tables, of the steady window alone."""
+    """The same tables for the steady window."""
     send_rate: SendRate | None = None
-    """None where free places decided when calls were sent."""
+    """None for closed loads, which have no schedule."""
     failures: tuple[FailureKind, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -191,17 +191,17 @@ class Rung(msgspec.Struct, frozen=True):
     """One load of a sweep, or one trial of a search."""
 
     level: float
-    """Calls at a time, or calls a second: see `by`."""
+    """Concurrent requests, or requests per second: see `by`."""
     n_calls: int
     n_failed: int
     requests_per_s: float
     output_per_s: float | None
-    """Tokens of answers a second; None where they were not counted."""
+    """Output tokens per second; None if they were not counted."""
     concurrency: float
-    """Mean calls under way."""
+    """Mean number of concurrent requests."""
     latencies: tuple[Latency, ...] = ()
     broken: tuple[str, ...] = ()
-    """Limits that it did not keep, with what was seen, such as `p99 ttft 612 ms > 500 ms`."""
+    """Limits that it did not meet, with the measured values, such as `p99 ttft < 500ms: measured 612ms`."""
 
 
 class SweepView(msgspec.Struct, frozen=True):
@@ -211,19 +211,19 @@ class SweepView(msgspec.Struct, frozen=True):
     """`concurrency` or `rate`."""
     rungs: tuple[Rung, ...]
     note: str = ""
-    """Why it ended where it did."""
+    """Why it ended."""
 
 
 class SearchView(msgspec.Struct, frozen=True):
-    """Trials for the highest level that keeps given limits."""
+    """Trials for the highest level that meets given limits."""
 
     by: str
     """`concurrency` or `rate`."""
     limits: tuple[str, ...]
     trials: tuple[Rung, ...]
-    """In the order in which they were made."""
+    """In the order in which they ran."""
     chosen: float | None
-    """The highest level that kept the limits; None when none did."""
+    """The highest level that met the limits; None if there is none."""
     note: str = ""
 
 
@@ -234,23 +234,23 @@ class PageHead(msgspec.Struct, frozen=True):
     address: str
     dataset: str
     load: str
-    """The load in words, such as `64 calls at a time, 1,000 calls`."""
+    """A description of the load."""
     date: str
     duration_s: float
     n_calls: int
     n_failed: int
     n_input: int | None
-    """Tokens of all prompts; None where they were not counted."""
+    """Tokens of all prompts; None if they were not counted."""
     n_output: int | None
     versions: tuple[tuple[str, str], ...] = ()
-    """Programs and libraries that took part, with their versions."""
+    """Programs and libraries, with their versions."""
     settings: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
-    """What a reader has to know before the numbers, such as that the run was ended early."""
+    """What to know before reading the numbers, such as that the run was stopped early."""
 
 
 class PageData(msgspec.Struct, frozen=True):
-    """All that one page shows."""
+    """The data of one page."""
 
     head: PageHead
     loads: tuple[LoadView, ...] = ()

@@ -1,4 +1,4 @@
-"""The pictures of several loads: the curve of a sweep, and the trials of a search."""
+"""Charts of several loads: the curves of a sweep and the trials of a search."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from assay.bench.page_tables import render_table
 from assay.bench.pool import Stats
 from assay.core.markup import Markup, tag
 
-_UNITS = {"concurrency": "at a time", "rate": "calls/s"}
+_UNITS = {"concurrency": "concurrent", "rate": "requests/s"}
 _NEAR = 0.045
-"""Labels of points that are nearer than this share of the plot would lie on each other."""
+"""Labels of points that are nearer than this share of the plot would overlap."""
 
 
 def format_level(by: str, level: float) -> str:
-    """Return a level with its unit: `8 at a time`."""
+    """Return a level with its unit: `8 concurrent`."""
     return f"{format_short(round(level, 3))} {_UNITS[by]}"
 
 
 def sweep_section(sweep: SweepView) -> Markup:
-    """Return what rose and what fell from rung to rung."""
+    """Return the charts and the table of a sweep."""
     names = [latency.name for latency in sweep.rungs[0].latencies] if sweep.rungs else []
     curves = [_latency_curve(sweep, name) for name in names]
     heading = "Sweep by concurrency" if sweep.by == "concurrency" else "Sweep by rate"
@@ -42,7 +42,7 @@ def sweep_section(sweep: SweepView) -> Markup:
         tag("div", _throughput_curve(sweep), *curves, class_="charts") if sweep.rungs else Markup(""),
         _rungs_table(sweep.by, sweep.rungs)
         if sweep.rungs
-        else tag("p", "No rung was finished.", class_="empty"),
+        else tag("p", "No level was finished.", class_="empty"),
         id="sweep",
     )
 
@@ -66,14 +66,14 @@ def _throughput_curve(sweep: SweepView) -> Markup:
         panel.stop(rung.level, y, f"{format_level(sweep.by, rung.level)}\n{format_number(y)} {unit}")
     best = max(range(len(ys)), key=ys.__getitem__)
     panel.label(xs[best], ys[best], format_number(ys[best]))
-    words = "calls at a time" if sweep.by == "concurrency" else "calls a second"
+    words = "concurrent requests" if sweep.by == "concurrency" else "requests/s sent"
     return render_figure(
         f"Throughput by {words}", "", panel.render(y_label=unit, x_label=words), class_="wide"
     )
 
 
 def _levels_axis(levels: Sequence[float]) -> Axis:
-    """Return an axis whose ticks are the levels themselves, as far as they have room."""
+    """Return an axis whose ticks are the levels themselves, as far as there is space."""
     if len(set(levels)) == 1:
         return Axis(levels[0] / 2, levels[0] * 2, ((levels[0], format_short(levels[0])),), is_log=True)
     low, high = min(levels), max(levels)
@@ -109,30 +109,30 @@ def _latency_curve(sweep: SweepView, name: str) -> Markup:
         panel.dots(zip(xs, ys, strict=True), class_)
     last = None
     for (rung, stats), x, y in zip(known, xs, highs, strict=True):
-        words = format_level(sweep.by, rung.level)
-        said = f"{words}\n{format_number(x)} {unit}\np50 {format_seconds(stats.p50)}\np99 {format_seconds(stats.p99)}"
-        panel.stop(x, y, said)
-        panel.stop(x, stats.p50, said)
+        p50, p99 = format_seconds(stats.p50), format_seconds(stats.p99)
+        tip = f"{format_level(sweep.by, rung.level)}\n{format_number(x)} {unit}\np50 {p50}\np99 {p99}"
+        panel.stop(x, y, tip)
+        panel.stop(x, stats.p50, tip)
         if last is None or panel.distance((x, y), last) > _NEAR:
             panel.label(x, y, format_short(round(rung.level, 3)))
             last = (x, y)
-    words = "calls at a time" if sweep.by == "concurrency" else "calls a second"
+    words = "concurrent requests" if sweep.by == "concurrency" else "requests/s sent"
     return render_figure(
         title,
-        f"each point is a rung, with its {words}",
+        f"each point is a level, labelled with its {words}",
         render_legend(("c2", "p99"), ("c1", "p50")),
         panel.render(y_label=name, x_label=unit),
     )
 
 
 def search_section(search: SearchView) -> Markup:
-    """Return the trials of a search and what was chosen."""
+    """Return the trials of a search and the level it chose."""
     if search.chosen is None:
-        found = "No level that was tried kept all limits."
+        outcome = "No tested level met all limits."
     else:
-        found = f"The highest level that kept all limits: {format_level(search.by, search.chosen)}."
+        outcome = f"The highest level that met all limits: {format_level(search.by, search.chosen)}."
     limits = tag("p", "Limits: ", tag("b", ", ".join(search.limits) or "none"), ".")
-    parts = [tag("p", found, class_="found"), limits]
+    parts = [tag("p", outcome, class_="found"), limits]
     if search.note:
         parts.append(tag("p", search.note))
     if search.trials:
@@ -154,19 +154,19 @@ def _trials_figure(search: SearchView) -> Markup:
         Axis(0.5, n + 0.5, numbers),
         axes.build_amount_axis(max(one.level for one in trials)),
         200,
-        "Levels that were tried.",
+        "Tested levels.",
     )
     if search.chosen is not None:
         panel.level(search.chosen, f"chosen: {format_level(search.by, search.chosen)}", "good")
     panel.line([float(place) for place in range(1, n + 1)], [one.level for one in trials], "thread")
     for place, one in enumerate(trials, start=1):
         panel.dots([(place, one.level)], "bad hollow" if one.broken else "good")
-        verdict = "\n".join(one.broken) if one.broken else "kept all limits"
+        verdict = "\n".join(one.broken) if one.broken else "met all limits"
         panel.stop(place, one.level, f"trial {place}: {format_level(search.by, one.level)}\n{verdict}")
     return render_figure(
-        "Trials, in the order in which they were made",
+        "Trials in the order they ran",
         "",
-        render_legend(("good", "kept all limits"), ("bad hollow", "broke a limit")),
+        render_legend(("good", "met all limits"), ("bad hollow", "missed a limit")),
         panel.render(y_label=_UNITS[search.by], x_label="trial"),
         class_="wide",
     )
@@ -175,16 +175,16 @@ def _trials_figure(search: SearchView) -> Markup:
 def _verdict(rung: Rung, search: SearchView) -> str:
     if rung.broken:
         return "; ".join(rung.broken)
-    return "chosen" if rung.level == search.chosen else "kept"
+    return "chosen" if rung.level == search.chosen else "met"
 
 
 def _rungs_table(by: str, rungs: Sequence[Rung], search: SearchView | None = None) -> Markup:
-    # Gaps between pieces have their curve; a table of all four would be too wide to read.
+    # ITL has its own chart; a table with all four metrics would be too wide to read.
     names = [latency.name for latency in rungs[0].latencies if latency.name != "ITL"]
     headings = [
         _UNITS[by],
         *(["limits"] if search else []),
-        "calls",
+        "requests",
         "failed",
         "requests/s",
         "output tokens/s",

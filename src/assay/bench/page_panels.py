@@ -1,7 +1,7 @@
-"""Plots that keep their letters' size at any width: SVG whose lines stretch and whose texts do not.
+"""Plots with a constant text size at any width: SVG whose lines stretch and whose texts do not.
 
-A plot is one SVG as wide as the page lets it be. Lines lie in an inner SVG that is stretched to it; texts and
-dots are placed by percent. Knows nothing of what is drawn.
+A plot is one SVG of the available width. Lines are in an inner SVG that stretches with it; texts and
+dots are placed by percent. This module is independent of what is drawn.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ _LABEL_SHARE = 0.24
 
 
 class Tooltip(NamedTuple):
-    """A place of a plot that says something when it is pointed at."""
+    """A point of a plot with a tooltip."""
 
     x: float
     """From 0 to 1, from the left."""
     y: float | None
-    """From 0 to 1, from the bottom; None: the height plays no part."""
+    """From 0 to 1, from the bottom; None: any height."""
     text: str
 
 
 class Panel:
-    """One plot under construction; what is added last lies on top."""
+    """Builds one plot; what is added last is on top."""
 
     def __init__(self, x: Axis, y: Axis, height: int, says: str) -> None:
-        """Begin an empty plot; `says` tells what it shows to those who cannot see it."""
+        """Create an empty plot; `says` is its description for screen readers."""
         self._x, self._y, self._height, self._says = x, y, height, says
         self._under: list[Markup] = []
         self._drawn: list[Markup] = []
@@ -64,7 +64,7 @@ class Panel:
         outline = ""
         for left, right, y in zip(edges, edges[1:], ys, strict=False):
             if y > 0:
-                # A bar that is there is seen, be it ever so low.
+                # A bar with a value is visible, however low.
                 top = min(self._up(y), _HEIGHT - 8)
                 outline += f"M{self._across(left)} {_HEIGHT}V{top}H{self._across(right)}V{_HEIGHT}"
         self._path(outline, f"bar {class_}")
@@ -75,7 +75,7 @@ class Panel:
         self._path(outline, f"span {class_}", stroke_width=thickness)
 
     def band(self, start: float, end: float, label: str) -> None:
-        """Shade a stretch of the width, under everything else."""
+        """Shade an interval of the x axis, behind everything else."""
         left, right = self._x.at(start), self._x.at(end)
         self._under.append(
             tag("rect", x=_share(left), y=0, width=_share(right - left), height="100%", class_="band")
@@ -100,17 +100,17 @@ class Panel:
         ]
 
     def label(self, x: float, y: float, text: str, class_: str = "name", dy: float = -9) -> None:
-        """Write beside a point."""
+        """Write a label next to a point."""
         self._over.append(self._text(self._x.at(x), self._y.at(y), text, class_, dy=dy))
 
     def distance(self, one: tuple[float, float], other: tuple[float, float]) -> float:
-        """Return how far two points lie apart, as a share of the plot."""
+        """Return the distance of two points, as a fraction of the plot."""
         return math.hypot(
             self._x.at(one[0]) - self._x.at(other[0]), self._y.at(one[1]) - self._y.at(other[1])
         )
 
     def stop(self, x: float, y: float | None, text: str) -> None:
-        """Have a place say something when it is pointed at."""
+        """Add a tooltip at a point."""
         self._stops.append(Tooltip(self._x.at(x), None if y is None else self._y.at(y), text))
 
     def render(self, *, has_x_labels: bool = True, x_label: str = "", y_label: str = "") -> Markup:
@@ -166,7 +166,7 @@ class Panel:
         return [*parts, tag("line", x1=0, x2="100%", y1="100%", y2="100%", class_="axis")]
 
     def _strip(self) -> tuple[int, Markup]:
-        """Return the names of the marks, in as few rows as leave each its room, and the number of rows."""
+        """Return the names of the marks, in as few rows as they fit in, and the number of rows."""
         ends: list[float] = []
         placed = []
         for place, label in sorted(self._marks):
@@ -218,7 +218,7 @@ def render_figure(title: str, about: str, *parts: str, class_: str = "") -> Mark
 
 
 def render_legend(*entries: tuple[str, str]) -> Markup:
-    """Return what colours mean: (class, words)."""
+    """Return the legend of colours: (class, words)."""
     return tag(
         "p",
         join_markup([tag("span", tag("i", class_=class_), words) for class_, words in entries]),

@@ -1,4 +1,4 @@
-"""From the calls of a load to what the page shows of it; what their times say is left to `Measures`."""
+"""Convert the calls of a load to the data of the page; `Measures` computes the metrics."""
 
 from __future__ import annotations
 
@@ -31,30 +31,30 @@ from assay.bench.summary import BenchSummary
 from assay.core.response import Failure
 
 N_BUCKETS = 120
-"""Stretches of time for each of which a rate is drawn; fewer for a few calls."""
+"""Maximum number of intervals of a rate chart; fewer for a few calls."""
 N_ROWS = 300
 N_BARS = 1200
-"""Conversations and calls that the timeline shows; beyond that they are drawn by lot."""
+"""Maximum conversations and calls in the timeline; more are sampled."""
 N_EXAMPLES = 3
 N_KINDS = 30
 N_MESSAGE = 400
-"""Characters of a failure's message that are kept."""
+"""Maximum characters of a failure message."""
 
 
 class PageRecorder:
-    """Takes the calls of one load as they end, and keeps some fifty bytes of each."""
+    """Collects the calls of one load as they end, in about fifty bytes each."""
 
     def __init__(self) -> None:
-        """Begin without calls."""
+        """Start without calls."""
         self._began, self._ended, self._due, self._first = array("d"), array("d"), array("d"), array("d")
-        """`_due` and `_first` (when the first text came) are not numbers where there is none."""
+        """`_due` and `_first` (the arrival of the first text) are NaN if there is none."""
         self._number, self._item = array("q"), array("q")
-        """`_item` tells items apart: a hash of the id."""
+        """`_item` identifies items by a hash of the id."""
         self._turn, self._is_failed = array("i"), array("b")
         self._failures: dict[str, tuple[int, tuple[str, ...]]] = {}
 
     def add(self, record: CallRecord) -> None:
-        """Take one call."""
+        """Add one call."""
         times = record.times
         self._began.append(times.began)
         self._ended.append(times.ended)
@@ -84,13 +84,13 @@ class PageRecorder:
         in_window: BenchSummary | None = None,
         notes: Sequence[str] = (),
     ) -> LoadView:
-        """Return what the page shows of the load.
+        """Return the data of the load for the page.
 
-        `measures` has seen the same calls, without a window. `in_window` is the steady window's summary.
+        `measures` has the same calls, without a window. `in_window` is the summary of the steady window.
         """
         summary = measures.summary()
         calls = _CallTable(self)
-        # A few calls make no rate of each hundredth of a second.
+        # A few calls are not enough for a rate per hundredth of a second.
         n_buckets = min(max(calls.n // 5, N_BUCKETS // 10), N_BUCKETS)
         width = shapes.bucket_width(calls.duration, n_buckets)
         in_pieces = summary.output_tokens is None
@@ -103,7 +103,7 @@ class PageRecorder:
             distributions=_distributions(measures, summary),
             requests=shapes.compute_rate(calls.ended[~calls.is_failed], calls.duration, width),
             output=calls.output(measures, width, in_pieces=in_pieces),
-            output_unit="pieces" if in_pieces else "tokens",
+            output_unit="chunks" if in_pieces else "tokens",
             concurrency=_concurrency(summary, calls.duration),
             timeline=calls.timeline(),
             steady=calls.window(steady),
@@ -140,7 +140,7 @@ def _concurrency(summary: BenchSummary, duration: float) -> ConcurrencySteps:
 
 
 class _CallTable:
-    """The columns of a recorder, in the order in which calls began, with times from the first beginning."""
+    """The columns of a recorder, sorted by start, with times relative to the first start."""
 
     def __init__(self, recorder: PageRecorder) -> None:
         began = np.array(recorder._began)
@@ -158,13 +158,13 @@ class _CallTable:
         self.duration = float(self.ended.max()) if self.n else 0.0
 
     def window(self, steady: SteadyWindow | NoSteadyWindow | None) -> TimeSpan | None:
-        """Return the steady window from the load's beginning."""
+        """Return the steady window relative to the start of the load."""
         if not isinstance(steady, SteadyWindow):
             return None
         return TimeSpan(steady.start - self.start, steady.end - self.start)
 
     def output(self, measures: Measures, width: float, *, in_pieces: bool) -> Buckets | None:
-        """Return tokens or pieces over time; None where there were none."""
+        """Return tokens or chunks over time; None if there were none."""
         edges = shapes.bucket_edges(self.duration, width)
         moments = edges + self.start
         # What is counted in the stretches of the very first and last moment belongs to the load.
@@ -173,13 +173,13 @@ class _CallTable:
         return shapes.compute_rates_from_counts(counted, edges, width) if counted[-1] else None
 
     def send_rate(self, width: float, lateness: Stats | None) -> SendRate | None:
-        """Return how well the schedule was kept, where there was one."""
+        """Return how well the load followed its schedule; None without a schedule."""
         if lateness is None:
             return None
         scheduled = ~np.isnan(self.due)
         began, due = self.began[scheduled], self.due[scheduled]
         late = np.maximum(began - due, 0.0)
-        # The first call may itself have been late; its time is then before the load's first beginning.
+        # The first call may itself have been late; its due time is then before the start of the load.
         due = np.clip(due, 0.0, self.duration)
         means, peaks = shapes.compute_means_and_peaks(due, late, self.duration, width)
         return SendRate(
@@ -191,11 +191,11 @@ class _CallTable:
         )
 
     def timeline(self) -> Timeline:
-        """Return conversations drawn by lot, each with the same chance, with all their calls."""
+        """Return a random sample of conversations, each equally likely, with all their calls."""
         rows = self._conversations()
         chosen: list[list[int]] = []
         n_bars = 0
-        # Always the same lot: the same calls give the same page.
+        # Always the same sample: equal calls give an equal page.
         for place in np.random.default_rng(0).permutation(len(rows))[:N_ROWS].tolist():
             if chosen and n_bars + len(rows[place]) > N_BARS:
                 break
@@ -218,10 +218,10 @@ class _CallTable:
         )
 
     def _conversations(self) -> list[list[int]]:
-        """Return the places of the calls of each conversation.
+        """Return the positions of the calls of each conversation.
 
-        A load that goes round and round holds the same conversation several times, so a turn goes to the
-        one of its item that waits for it longest.
+        A load that repeats its items contains the same conversation several times, so a turn belongs to the
+        one of its item that has waited for it longest.
         """
         rows: list[list[int]] = []
         waiting: dict[tuple[int, int], list[int]] = defaultdict(list)
@@ -245,9 +245,9 @@ def build_load_view(
     level: int | None = None,
     in_window: BenchSummary | None = None,
 ) -> LoadView:
-    """Return what the page shows of a load, from its calls in any order.
+    """Return the data of a load for the page, from its calls in any order.
 
-    `level` is how many it was to keep under way, `in_window` the summary of its steady window.
+    `level` is the intended number of concurrent calls, `in_window` the summary of the steady window.
     """
     recorder, measures = PageRecorder(), Measures(limits)
     for record in records:

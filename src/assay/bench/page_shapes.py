@@ -1,6 +1,6 @@
-"""Long lists of numbers made short enough to draw: bins, cumulative curves, rates over time.
+"""Reduce long lists of numbers for drawing: bins, cumulative curves, rates over time.
 
-Pure functions of arrays; knows nothing of calls or of drawing.
+Pure functions of arrays, independent of calls and of drawing.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ N_CURVE = 160
 WIDE = 10.0
 """Values whose greatest is this many times their smallest (but for 1 %) get a logarithmic axis."""
 _DECADES = 5
-"""A logarithmic axis reaches down so far from the greatest value at most."""
+"""The maximum ratio between the ends of a logarithmic axis."""
 
 
 def build_histogram(pool: Pool, n_bins: int = N_BINS) -> Histogram:
-    """Count the values of a pool (at least one) in about so many bins, logarithmic where wide."""
+    """Count the values of a pool (at least one) in about this many bins, logarithmic for a wide range."""
     least, usual, greatest = (_percentile(pool, percent) for percent in (0, 1, 100))
     if usual > 0 and greatest / usual > WIDE:
         lowest = max(least, usual / 3, greatest / 10**_DECADES)
@@ -68,31 +68,31 @@ def _log_edges(least: float, greatest: float, n_bins: int) -> Numbers:
 def choose_round_step(least: float) -> float:
     """Return the smallest of 1, 2, 2.5, 5 times a power of ten that is no smaller than this."""
     power = 10.0 ** math.floor(math.log10(least))
-    # A hair of tolerance, so that 0.30000000000000004 / 3 is still 0.1.
+    # With a tolerance, so that 0.30000000000000004 / 3 is still 0.1.
     return next(
         (one * power for one in (1.0, 2.0, 2.5, 5.0) if one * power >= least * (1 - 1e-9)), 10 * power
     )
 
 
 def build_cumulative_curve(pool: Pool, over: Histogram, n_points: int = N_CURVE) -> Curve:
-    """Return the share of values below each of many places, even along a histogram's axis."""
+    """Return the fraction of values below each of many points, evenly spaced on a histogram's axis."""
     first, last = over.edges[0], over.edges[-1]
     xs = np.geomspace(first, last, n_points) if over.is_log else np.linspace(first, last, n_points)
-    # The spacing functions may end a hair before the last edge, and the greatest value lies just below it.
+    # The spacing functions may end just before the last edge, and the greatest value is just below it.
     xs[-1] = last
     return Curve(tuple(xs.tolist()), tuple((pool.count_below(xs) / len(pool)).tolist()))
 
 
 def bucket_width(duration: float, n_max: int) -> float:
-    """Return the smallest round width that cuts a duration into at most so many stretches."""
+    """Return the smallest round width that divides a duration into at most this many intervals."""
     return choose_round_step(max(duration, 1e-3) / n_max)
 
 
 def bucket_edges(duration: float, width: float) -> Numbers:
-    """Return the borders of stretches from 0 to the end of a duration.
+    """Return the edges of intervals from 0 to the end of a duration.
 
-    What is left over after the last whole stretch is joined to it when it is shorter than half a width: a
-    rate over a few milliseconds would be a spike that means nothing.
+    A remainder shorter than half a width is joined to the last whole interval: a
+    rate over a few milliseconds would be a meaningless spike.
     """
     n = max(math.floor(duration / width + 0.5), 1)
     edges = np.arange(n + 1, dtype=np.float64) * width
@@ -101,12 +101,12 @@ def bucket_edges(duration: float, width: float) -> Numbers:
 
 
 def compute_rates_from_counts(counted: Numbers, edges: Numbers, width: float) -> Buckets:
-    """Return the rate in each stretch, from what was counted up to each edge."""
+    """Return the rate in each interval, from the counts up to each edge."""
     return Buckets(width, float(edges[-1]), tuple((np.diff(counted) / np.diff(edges)).tolist()))
 
 
 def compute_rate(times: Numbers, duration: float, width: float) -> Buckets:
-    """Return how many of the times, all within the duration, fall into each second, stretch by stretch."""
+    """Return the number of times per second in each interval; all are within the duration."""
     edges = bucket_edges(duration, width)
     counts, _ = np.histogram(times, edges)
     return compute_rates_from_counts(np.concatenate([[0], np.cumsum(counts)]), edges, width)
@@ -115,7 +115,7 @@ def compute_rate(times: Numbers, duration: float, width: float) -> Buckets:
 def compute_means_and_peaks(
     times: Numbers, values: Numbers, duration: float, width: float
 ) -> tuple[Buckets, Buckets]:
-    """Return mean and greatest of the values (not negative) in each stretch; 0 where a stretch has none."""
+    """Return mean and maximum of the values (not negative) in each interval; 0 without values."""
     edges = bucket_edges(duration, width)
     n = edges.size - 1
     places = np.clip(np.searchsorted(edges, times, side="right") - 1, 0, n - 1)

@@ -1,4 +1,4 @@
-"""From the summary of a load to the tables of the page."""
+"""Convert the summary of a load to the tables of the page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from assay.bench.sweep import LoadTrial, SweepResult
 
 _TITLES = {
     "ttft": "Time to first token",
-    "itl": "Time between pieces of text",
+    "itl": "Time between output chunks",
     "tpot": "Time per output token after the first",
     "e2el": "End-to-end latency",
 }
@@ -39,12 +39,12 @@ def build_latencies(summary: BenchSummary) -> dict[str, Latency]:
 
 def _explain_absence(key: str, summary: BenchSummary) -> str:
     if not summary.n_succeeded:
-        return "No call was answered."
+        return "No request succeeded."
     if summary.n_untimed == summary.n_succeeded:
-        return "The answers did not come in pieces, so when their first text came is not known."
+        return "The responses were not streamed, so the arrival time of their first text is not known."
     if key == "tpot" and summary.output_tokens is None:
-        return "The server did not count the tokens of its answers."
-    return "No answer came in two pieces or more."
+        return "The server did not count output tokens."
+    return "No response arrived in two or more chunks."
 
 
 def build_load_numbers(summary: BenchSummary) -> LoadNumbers:
@@ -65,22 +65,23 @@ def _amounts(summary: BenchSummary) -> tuple[Amount, ...]:
         is_uncounted = value is None and rates.requests_per_s is not None
         amounts.append(Amount(name, value, unit, "not counted by the server" if is_uncounted else ""))
     if summary.n_output_uncounted and rates.output_pieces_per_s is not None:
-        note = "each of one token or more"
-        amounts.append(Amount("Output piece throughput", rates.output_pieces_per_s, "pieces/s", note))
+        note = "a chunk has one or more tokens"
+        amounts.append(Amount("Output chunk throughput", rates.output_pieces_per_s, "chunks/s", note))
     return tuple(amounts)
 
 
 def describe_steady_window(steady: SteadyWindow | NoSteadyWindow | None) -> str:
-    """Return what is to be said of the steady window."""
+    """Return a sentence about the steady window, or why there is none."""
     if steady is None:
         return ""
     if isinstance(steady, NoSteadyWindow):
         return f"No steady window: {steady.reason}."
-    return f"Steady for {format_seconds(steady.seconds)}, with {format_count(steady.at_least)} or more under way."
+    at_least = format_count(steady.at_least)
+    return f"Steady for {format_seconds(steady.seconds)}, with {at_least} or more concurrent requests."
 
 
 def build_sweep_view(swept: SweepResult) -> SweepView:
-    """Return a ladder as the page shows it."""
+    """Return a sweep as the page shows it."""
     return SweepView(swept.of, tuple(_rung(trial) for trial in swept.trials), f"Ended: {swept.ended}.")
 
 
@@ -88,7 +89,7 @@ def build_search_view(swept: SweepResult) -> SearchView:
     """Return a search as the page shows it."""
     trials = [_rung(trial) for trial in swept.trials]
     if swept.is_partial and trials:
-        # What was cut short kept no limit, whatever its calls say so far.
+        # An interrupted trial has not met its limits, whatever its requests show so far.
         trials[-1] = msgspec.structs.replace(trials[-1], broken=("not finished",))
     return SearchView(swept.of, swept.limits, tuple(trials), swept.best, f"Ended: {swept.ended}.")
 

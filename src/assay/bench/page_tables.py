@@ -21,7 +21,7 @@ _STATISTICS = ("mean", "min", "p50", "p75", "p90", "p95", "p99", "max", "std")
 def render_table(
     headings: Sequence[str], rows: Sequence[Sequence[str]], *, words: Collection[int] = ()
 ) -> Markup:
-    """Return a table of numbers whose first column names the rows; columns in `words` hold sentences."""
+    """Return a table of numbers whose first column names the rows; columns in `words` contain text."""
     classes = ["words" if place in words else None for place in range(len(headings))]
     head = [tag("th", one, scope="col", class_=class_) for one, class_ in zip(headings, classes, strict=True)]
     body = []
@@ -79,13 +79,13 @@ def numbers_tables(numbers: LoadNumbers, of_what: str) -> Markup:
 
 
 def render_goodput(goodput: GoodputView) -> Markup:
-    """Return how many calls kept the limits."""
+    """Return a sentence with the number of requests that met the limits."""
     share = format_percent(goodput.n_kept / goodput.n) if goodput.n else NOT_KNOWN
     return tag(
         "p",
         "Goodput: ",
         tag("b", f"{format_number(goodput.per_s)} requests/s"),
-        f"; {format_count(goodput.n_kept)} of {format_count_of(goodput.n, 'call')} ({share}) kept ",
+        f"; {format_count(goodput.n_kept)} of {format_count_of(goodput.n, 'request')} ({share}) met ",
         tag("b", ", ".join(goodput.limits)),
         ".",
         class_="goodput",
@@ -93,7 +93,7 @@ def render_goodput(goodput: GoodputView) -> Markup:
 
 
 def failures_table(failures: Sequence[FailureKind], n_calls: int) -> Markup:
-    """Return failed calls by kind, with examples of what was said."""
+    """Return failed calls by kind, with example messages."""
     rows = []
     for one in failures:
         examples = [tag("li", tag("code", tag("bdi", message or "(no message)"))) for message in one.examples]
@@ -106,7 +106,7 @@ def failures_table(failures: Sequence[FailureKind], n_calls: int) -> Markup:
                 tag("td", tag("ul", *examples), class_="words"),
             )
         )
-    head = [tag("th", heading, scope="col") for heading in ("kind", "calls", "share")]
+    head = [tag("th", heading, scope="col") for heading in ("kind", "requests", "share")]
     head.append(tag("th", "examples", scope="col", class_="words"))
     whole = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *rows), class_="failures")
     return tag("div", whole, class_="scroll", tabindex=0)

@@ -1,8 +1,8 @@
-"""Many numbers of one kind, taken one after the other and told in few: mean, spread, extremes, percentiles.
+"""Streaming statistics of many values: mean, standard deviation, extremes and percentiles.
 
-Up to `EXACT_UP_TO` values are kept as they are. Beyond, they are counted in bins of equal ratio, as a hundred
+Up to `EXACT_UP_TO` values are kept as they are. More are counted in bins of equal ratio, as a hundred
 million gaps between tokens would not fit in memory: percentiles are then within `RELATIVE_ERROR` of the exact
-ones. The number, mean, standard deviation, least and greatest value are always exact.
+ones. The number, mean, standard deviation, minimum and maximum are always exact.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ EXACT_UP_TO = 1_000_000
 RELATIVE_ERROR = 0.001
 """How far a percentile may be from the exact one when there are more values."""
 _RATIO = 1.002  # A bin's middle is at most sqrt(1.002) - 1 < 0.1 % away from any value in it.
-_LEAST = 1e-9  # Anything nearer to 0 counts as 0: a nanosecond is below the resolution of the clocks.
+_LEAST = 1e-9  # Smaller values count as 0: a nanosecond is below the resolution of the clocks.
 _BINS = 18_000  # 1e-9 * 1.002 ** 18,000 is above four million: 50 days, or that many tokens.
-_FOLDED_AT = 4_096  # So few take less than a millisecond: values are taken while streams are being timed.
+_FOLDED_AT = 4_096  # This many take less than a millisecond: values are added while streams are being timed.
 
 
 class Stats(msgspec.Struct, frozen=True):
-    """What a pool of values says."""
+    """The statistics of a pool of values."""
 
     unit: Unit
     n: int
@@ -65,11 +65,11 @@ class Pool:
 
     @property
     def is_exact(self) -> bool:
-        """Whether percentiles are exact, too."""
+        """Whether percentiles are exact as well."""
         return len(self) <= EXACT_UP_TO
 
     def add(self, values: Iterable[float]) -> None:
-        """Take values; none may be NaN."""
+        """Add values; none may be NaN."""
         if isinstance(values, np.ndarray):
             self._fresh.frombytes(np.ascontiguousarray(values, dtype=np.float64).tobytes())
         else:
@@ -89,7 +89,7 @@ class Pool:
         return self._percentiles((percent,))[0] if self._n else None
 
     def count_below(self, borders: Numbers) -> Numbers:
-        """Return how many values are below each border; in bins, as if a bin's values lay evenly in it."""
+        """Return how many values are below each border, interpolated within bins."""
         self._fold()
         if self._kept is not None:
             return np.searchsorted(np.sort(np.array(self._kept)), borders).astype(np.float64)
@@ -99,7 +99,7 @@ class Pool:
         return np.where(borders > self._max, float(self._n), np.where(borders <= self._min, 0.0, counted))
 
     def stats(self, unit: Unit) -> Stats | None:
-        """Return what the values say; None without values."""
+        """Return the statistics; None without values."""
         self._fold()
         if not self._n:
             return None
@@ -114,12 +114,12 @@ class Pool:
         )
 
     def _fold(self) -> None:
-        """Move fresh values to where they stay."""
+        """Process fresh values."""
         if not self._fresh:
             return
         values = np.array(self._fresh)
         self._count(values)
-        # In bins from the start: no moment may come at which a million values have to be put there at once.
+        # Bins are filled from the start, so that a million values never have to be binned at once.
         self._bins += _count_in_bins(values)
         if self._kept is not None and self._n <= EXACT_UP_TO:
             self._kept.extend(self._fresh)
@@ -128,7 +128,7 @@ class Pool:
         self._fresh = array("d")
 
     def _count(self, values: Numbers) -> None:
-        """Add to number, mean and squares of the distances to it, without losing digits to large sums."""
+        """Update number, mean and squared deviations, without losing digits to large sums."""
         n, mean = len(values), float(values.mean())
         total = self._n + n
         apart = mean - self._mean
@@ -151,7 +151,7 @@ class Pool:
         return low + (high - low) * (rank - below)
 
     def _nth(self, up_to: NDArray[np.int64], nth: int) -> float:
-        """Return the middle of the bin that holds the nth smallest value."""
+        """Return the middle of the bin that contains the nth smallest value."""
         index = int(np.searchsorted(up_to, nth, side="right")) - _BINS
         middle = _LEAST * _RATIO ** (abs(index) - 0.5) if index else 0.0
         return min(max(math.copysign(middle, index), self._min), self._max)

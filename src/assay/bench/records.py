@@ -1,4 +1,4 @@
-"""What is known of each call of a load once it has ended; one line of `requests.jsonl`."""
+"""The record of a finished call; one line of `requests.jsonl`."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ class CallRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """One call."""
 
     item: str
-    """Id of the item; in a run that goes round and round, several records have the same."""
+    """Id of the item; several records have the same if items are repeated."""
     number: int
-    """Which call of the run it is, in the order in which they were sent, from 0."""
+    """Its position in sending order, from 0."""
     times: CallTimes
     turn: int = 0
     due: float | None = None
-    """When the load's schedule wanted it sent, on the same clock; None where a free place decided."""
+    """When it was scheduled, on the same clock; None for closed loads."""
     n_input: int = 0
-    """Tokens of the prompt, as the server counted; 0 when it did not and they are not known."""
+    """Tokens of the prompt, as counted by the server; 0 if they are not known."""
     n_output: int = 0
-    """Tokens of the answer, as the server counted; 0 when it did not."""
+    """Tokens of the response, as counted by the server; 0 if it did not count them."""
     finish: Finish | None = None
     failure: Failure | None = None

@@ -1,4 +1,4 @@
-"""As many items as a load needs, of those that a source has: the first ones, or all of them over and over."""
+"""As many items as a load needs: the first ones of a source, or all of them repeatedly."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from assay.bench.items import LoadItem
 
 
 class Rounds:
-    """Items in rounds: of the second round on, an id says which one it is (`17~2`)."""
+    """Items in rounds: from the second round on, the id includes the round (`17~2`)."""
 
     def __init__(self, once: Callable[[], Iterable[LoadItem]], n: int, *, period_s: float = 0.0) -> None:
         self._iter_round = once
         self._n = n
         self._period_s = period_s
-        """How much later an item with a time of its own comes in each further round."""
+        """How much later an item with a time is due in each further round."""
         self._n_different = 0
         """Items of the longest round so far."""
 
@@ -26,25 +26,25 @@ class Rounds:
         return islice(self.iter_forever(), self._n)
 
     def iter_forever(self) -> Iterator[LoadItem]:
-        """Yield items round after round; rows behind those that were asked for stay out of every round."""
+        """Yield the first n items, round after round."""
         for round_ in count():
             for place, item in enumerate(islice(self._iter_round(), self._n), 1):
                 self._n_different = max(self._n_different, place)
                 yield item if not round_ else self._again(item, round_)
 
     def warmup(self, n: int) -> WarmUp:
-        """Return so many items that the load does not have; if there are none, its own first ones."""
+        """Return n items that the load does not send; if there are none, its own first ones."""
         others = list(islice(self._iter_round(), self._n, self._n + n))
         found = others or list(islice(self._iter_round(), n))
         return WarmUp([found[at % len(found)] for at in range(n)], are_measured=not others)
 
     def came_up(self, n_sent: int) -> Sequence[str]:
-        """Say whether items came again."""
+        """Return a note if items were repeated."""
         if n_sent <= self._n_different:
             return ()
         return (
-            f"{self._n_different:,} prompts were sent {n_sent:,} times in all; "
-            "a server that keeps prompts answers those that come again faster",
+            f"{self._n_different:,} different prompts were sent {n_sent:,} times in total; "
+            "a server with prefix caching answers repeated prompts faster",
         )
 
     def _again(self, item: LoadItem, round_: int) -> LoadItem:

@@ -1,7 +1,7 @@
-"""The search for the highest level that keeps limits: doubling, or halving, and then bisection.
+"""Search for the highest level that meets limits: doubling or halving, then bisection.
 
-One trial decides about a level, so trials must be long enough to speak for it. Levels are taken to be in
-order: below one that keeps the limits all do, above one that does not none does.
+One trial decides about a level, so trials must be long enough. The search assumes that levels are in
+order: all levels below one that meets the limits meet them, and no level above one that does not.
 """
 
 from __future__ import annotations
@@ -16,33 +16,33 @@ from assay.bench.sweep import FACTOR, Attempt, LevelKind, LoadTrial, OnTrial, Sw
 from assay.core.errors import Problem, UsageError
 
 _LOWEST_RATE = 1 / 64
-"""Of the rate at which a search began: below it no rate is tried."""
+"""The lowest rate tested, as a fraction of the start rate."""
 
 
 class SearchPlan(msgspec.Struct, frozen=True):
-    """Where a search begins and when it is content."""
+    """Where a search starts and when it ends."""
 
     of: LevelKind
     start: float = 1.0
     most: float | None = None
-    """No higher level is tried."""
+    """The highest level to test."""
     tolerance: float = 0.05
-    """How much higher, relatively, the lowest level that failed may be than the highest that did not."""
+    """Maximum relative difference between the lowest level that failed and the highest that did not."""
     trials_at_most: int = 30
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.start) and self.start > 0):
-            raise build_level_error(f"the search begins at {self.start:g}", "a level above 0")
+            raise build_level_error(f"the search starts at {self.start:g}", "a level above 0")
         if self.most is not None and self.most < self.start:
             raise build_level_error(f"the search goes from {self.start:g} to {self.most:g}", "a higher end")
         if not 0 < self.tolerance < 1:
-            raise build_level_error(f"the tolerance is {self.tolerance:g}", "a share such as 0.05")
+            raise build_level_error(f"the tolerance is {self.tolerance:g}", "a fraction such as 0.05")
         if self.trials_at_most < 1:
             raise build_level_error(f"the search has {self.trials_at_most} trials", "1 or more")
         whole = (self.start, self.start if self.most is None else self.most)
         if self.of == "concurrency" and any(level % 1 for level in whole):
             raise build_level_error(
-                f"the search begins at {whole[0]:g} and ends at {whole[1]:g} clients", "whole numbers"
+                f"the search starts at {whole[0]:g} and ends at {whole[1]:g} clients", "integers"
             )
 
     def next_level(self, kept: float | None, broke: float | None) -> float | str:
@@ -53,16 +53,18 @@ class SearchPlan(msgspec.Struct, frozen=True):
         if broke is None:
             assert kept is not None
             if kept == self.most:
-                return f"{kept:g} keeps the limits, and no higher level was to be tried"
+                return f"{kept:g} meets the limits, and it is the highest level allowed"
             return min(kept * FACTOR, math.inf if self.most is None else self.most)
         if kept is None:
             least = 1.0 if self.of == "concurrency" else self.start * _LOWEST_RATE
             return (
-                self._pick_midpoint(0.0, broke) if broke > least else f"not even {broke:g} keeps the limits"
+                self._pick_midpoint(0.0, broke)
+                if broke > least
+                else f"even {broke:g} does not meet the limits"
             )
         is_near = broke <= kept * (1 + self.tolerance) or (self.of == "concurrency" and broke - kept <= 1)
         return (
-            f"{kept:g} keeps the limits and {broke:g} does not"
+            f"{kept:g} meets the limits and {broke:g} does not"
             if is_near
             else self._pick_midpoint(kept, broke)
         )
@@ -74,12 +76,12 @@ class SearchPlan(msgspec.Struct, frozen=True):
 
 
 def require_common_limit(limits: LoadLimits) -> None:
-    """Raise when there is nothing that a level could break."""
+    """Raise UsageError if there is no limit that a level could break."""
     if not limits.of_all:
         raise UsageError(
             Problem(
                 "LOAD-005",
-                "there is no limit on all calls together, so every level would keep the limits",
+                "there is no limit on all requests together, so every level would meet the limits",
                 "add one, such as 'p99 ttft < 500ms' or 'goodput > 95%'",
             )
         )
@@ -88,7 +90,7 @@ def require_common_limit(limits: LoadLimits) -> None:
 async def find_highest_level(
     plan: SearchPlan, limits: LoadLimits, attempt: Attempt, *, on_trial: OnTrial = lambda trial: None
 ) -> SweepResult:
-    """Find the highest level that keeps the limits."""
+    """Find the highest level that meets the limits."""
     require_common_limit(limits)
     trials: list[LoadTrial] = []
     kept: float | None = None
@@ -103,19 +105,19 @@ async def find_highest_level(
         broken = limits.broken(attempted.summary)
         is_alone = bool(broken) and _has_no_overlap(attempted.summary)
         if attempted.driven.is_client_bound:
-            broken = (*broken, "the client itself was the limit: the server was not under this load")
+            broken = (*broken, "the client was the bottleneck: the server did not receive this load")
         trials.append(LoadTrial(level, attempted.driven, attempted.summary, broken))
         on_trial(trials[-1])
         if is_partial:
-            level = "it was ended from outside"
+            level = "interrupted"
             break
         kept, broke = (kept, level) if broken else (level, broke)
         level = plan.next_level(kept, broke)
         if kept is None and is_alone and not isinstance(level, str):
             # A lower level would only take longer: with 100 calls, hours at the lowest rate.
-            level = f"not even {broke:g} keeps the limits, where no two calls were under way at once"
+            level = f"even {broke:g} does not meet the limits, although no two requests were concurrent"
         if len(trials) == plan.trials_at_most and not isinstance(level, str):
-            level = f"{len(trials)} trials were made, and more are not allowed"
+            level = f"the maximum of {len(trials)} trials was reached"
     said = tuple(map(str, (*limits.of_all, *limits.of_each)))
     return SweepResult(plan.of, tuple(trials), kept, str(level), said, is_partial)
 

@@ -1,7 +1,7 @@
-"""Speculative decoding as a server's own counters tell it: how many drafted tokens it kept.
+"""Speculative decoding by the counters of a server: how many draft tokens it accepted.
 
-The counters are those that vLLM shows at /metrics, in Prometheus's text form. What they counted during a load
-is the difference of two readings.
+The counters are those of vLLM at /metrics, in Prometheus text format. The value for a load
+is the difference between two readings.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ _LINE = re.compile(r"(?P<name>[A-Za-z_:][\w:]*)(?:\{(?P<labels>.*)\})?\s+(?P<val
 _POSITION = re.compile(r'(?:^|,)\s*position="(?P<position>\d+)"')
 
 Counters: TypeAlias = Mapping[tuple[str, int | None], float]
-"""By what is counted (`drafts`, `draft_tokens`, ...) and the position in a draft, where there is one."""
+"""By name (`drafts`, `draft_tokens`, ...) and position in a draft, if there is one."""
 
 
 class SpecDecode(msgspec.Struct, frozen=True):
-    """What became of drafted tokens."""
+    """Acceptance of draft tokens."""
 
     n_drafts: int
     n_draft_tokens: int
     n_accepted_tokens: int
     acceptance_rate: float
-    """Percent of the drafted tokens that were kept."""
+    """Percentage of draft tokens that were accepted."""
     acceptance_length: float
-    """Tokens that a step of the large model brought: its own one, and the mean of those kept."""
+    """Tokens per step of the large model: its own one plus the mean number of accepted ones."""
     per_position: tuple[float, ...]
-    """For each place in a draft, the percentage of drafts whose token there was kept."""
+    """For each position in a draft, the percentage of drafts whose token was accepted."""
 
 
 def read_counters(text: str) -> Counters:
@@ -53,7 +53,7 @@ def read_counters(text: str) -> Counters:
 
 
 def compute_spec_decode(before: Counters, after: Counters) -> SpecDecode | None:
-    """Return what was counted between two readings; None where nothing was drafted."""
+    """Return the difference between two readings; None if nothing was drafted."""
 
     def counted(name: str, position: int | None = None) -> float:
         return after.get((name, position), 0.0) - before.get((name, position), 0.0)

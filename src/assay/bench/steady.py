@@ -1,6 +1,6 @@
-"""The steady window: the part of a load in which as many calls were under way as were meant to be.
+"""The steady window: the part of a load with the intended number of concurrent calls.
 
-A load begins with nothing under way and ends so; what happens then says little about a server under load.
+A load ramps up from zero and down to zero; these phases say little about a server under load.
 """
 
 from __future__ import annotations
@@ -12,29 +12,29 @@ import msgspec
 from assay.bench.concurrent_requests import ConcurrencyCurve
 
 TOLERANCE = 0.05
-"""How much of the level may be missing."""
+"""The fraction of the level that may be missing."""
 _SHARE_AT_LEVEL = 0.5
 _DRIFT = 1.2
 
 
 class SteadyWindow(msgspec.Struct, frozen=True):
-    """From when to when a load was steady, in seconds on the clock of its calls."""
+    """Start and end of the steady window, in seconds on the clock of the calls."""
 
     start: float
     end: float
     level: int
-    """How many calls are under way when it is steady."""
+    """The number of concurrent calls of a steady load."""
     at_least: int
-    """The window begins when so many are under way for the first time and ends when they no longer are."""
+    """The window starts when this many calls are concurrent for the first time; it ends after the last."""
 
     @property
     def seconds(self) -> float:
-        """Return how long it is."""
+        """Return its duration."""
         return self.end - self.start
 
 
 class NoSteadyWindow(msgspec.Struct, frozen=True):
-    """There is no steady window, and why."""
+    """Why there is no steady window."""
 
     reason: str
 
@@ -44,22 +44,22 @@ def find_steady_window(
 ) -> SteadyWindow | NoSteadyWindow:
     """Find the steady window of a load.
 
-    `level` is the number of calls that a load keeps under way. Without one (calls sent by a schedule) it is
+    `level` is the intended number of concurrent calls. Without one (calls sent by a schedule) it is
     the median over the time in which calls were sent. The window then ends with that time, and from its first
     third to its last the number must not have risen or fallen by more than chance would have it.
     """
     if not under_way.n_calls:
-        return NoSteadyWindow("no call ended")
+        return NoSteadyWindow("no request finished")
     if under_way.end == under_way.start:
-        return NoSteadyWindow("no call took any time")
+        return NoSteadyWindow("the requests took no time")
     if level is not None:
         return _find_window_at_level(under_way, level, under_way.end)
     last_sent = under_way.last_began
     if last_sent == under_way.start:
-        return NoSteadyWindow("all calls were sent at the same moment")
+        return NoSteadyWindow("all requests were sent at the same time")
     level = under_way.median(under_way.start, last_sent)
     if level < 1:
-        return NoSteadyWindow("for more than half of the time no call was under way")
+        return NoSteadyWindow("no request was in progress for more than half of the time")
     window = _find_window_at_level(under_way, level, last_sent)
     return window if isinstance(window, NoSteadyWindow) else _reject_drift(window, under_way)
 
@@ -73,15 +73,15 @@ def _find_window_at_level(
     if not len(reached):
         peak = under_way.peak(under_way.start, under_way.end)
         return NoSteadyWindow(
-            f"at most {peak:,} calls were under way at once; {at_least:,} of {level:,} make a load steady"
+            f"the peak was {peak:,} concurrent requests; a steady load has at least {at_least:,} of {level:,}"
         )
     start, end = (float(under_way.times[at]) for at in (reached[0], reached[-1] + 1))
     window = SteadyWindow(start, min(end, no_later_than), level, at_least)
     share = under_way.share(at_least, window.start, window.end)
     if share < _SHARE_AT_LEVEL:
         return NoSteadyWindow(
-            f"{at_least:,} calls or more were under way for only {100 * share:.0f} % of the time between the "
-            "first moment with so many and the last"
+            f"{at_least:,} or more requests were concurrent for only {100 * share:.0f} % of the time between "
+            "the first and the last time this number was reached"
         )
     return window
 
@@ -90,8 +90,8 @@ def _reject_drift(window: SteadyWindow, under_way: ConcurrencyCurve) -> SteadyWi
     third = window.seconds / 3
     first = under_way.mean(window.start, window.start + third)
     last = under_way.mean(window.end - third, window.end)
-    # Of calls that arrive by chance, the number under way has a variance as large as its level, and moments
-    # that are a call's length apart say something new.
+    # For random arrivals, the number of concurrent calls has a variance equal to its level, and samples
+    # are independent if they are the duration of a call apart.
     call_s = (
         under_way.mean(under_way.start, under_way.end) * (under_way.end - under_way.start) / under_way.n_calls
     )
@@ -100,7 +100,7 @@ def _reject_drift(window: SteadyWindow, under_way: ConcurrencyCurve) -> SteadyWi
     if abs(last - first) > by_chance and max(first, last) > _DRIFT * min(first, last):
         moved = "rising" if last > first else "falling"
         return NoSteadyWindow(
-            f"the number of calls under way kept {moved}: {first:.1f} in the first third of the time, "
+            f"the number of concurrent requests kept {moved}: {first:.1f} in the first third of the time, "
             f"{last:.1f} in the last"
         )
     return window

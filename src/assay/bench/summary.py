@@ -13,91 +13,91 @@ METRICS = ("ttft", "itl", "tpot", "e2el", "late", "input_tokens", "output_tokens
 
 
 class FailureCount(msgspec.Struct, frozen=True):
-    """How many calls failed in one way."""
+    """The number of failed calls of one kind."""
 
     kind: str
     n: int
     example: str
-    """What the first of them said."""
+    """The message of the first one."""
 
 
 class Throughput(msgspec.Struct, frozen=True):
-    """What went through in a second; None where it was not counted, or nothing succeeded."""
+    """Throughput per second; None if it was not counted, or nothing succeeded."""
 
     requests_per_s: float | None = None
     input_tokens_per_s: float | None = None
     output_tokens_per_s: float | None = None
     total_tokens_per_s: float | None = None
     output_pieces_per_s: float | None = None
-    """Pieces of text, each of one token or more: what is left to say where the server counts no tokens."""
+    """Chunks of text, each of one or more tokens: for servers that count no tokens."""
 
 
 class Concurrency(msgspec.Struct, frozen=True):
-    """How many calls were under way, also those that failed."""
+    """The number of concurrent calls, including failed ones."""
 
     mean: float
-    """Each moment counts alike."""
+    """Weighted by time."""
     max: int
     steps: tuple[tuple[float, int], ...] = ()
-    """Seconds from the first call, and the number from then on; at most 2,000. Of the whole run alone."""
+    """Seconds from the first call, and the number from then on; at most 2,000. Only for the whole run."""
 
 
 class OverTime(msgspec.Struct, frozen=True):
     """Counts in buckets of equal width, at most 240."""
 
     start_s: float
-    """Where the first bucket begins, in seconds from the first call: 0, or a little before."""
+    """Start of the first bucket, in seconds from the first call: 0, or a little before."""
     width_s: float
     sent: tuple[int, ...]
     succeeded: tuple[int, ...]
     failed: tuple[int, ...]
-    """When calls ended."""
+    """By the end of the calls."""
     output_tokens: tuple[float, ...]
-    """A reply's tokens are shared alike among its pieces, and count when each of them came."""
+    """The tokens of a response are divided equally among its chunks, and count when each arrived."""
     output_pieces: tuple[int, ...]
 
 
 class BenchSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """All that is said of a load, or of its steady window. Times are in seconds."""
+    """The metrics of a load, or of its steady window. Times are in seconds."""
 
     window: SteadyWindow | None
-    """The steady window that this is about; None: the whole run."""
+    """The steady window; None: the whole run."""
     n_calls: int
-    """Calls that ended; in a steady window, those that began in it."""
+    """Calls that ended; in a steady window, those that started in it."""
     n_succeeded: int
     n_failed: int
     failures: tuple[FailureCount, ...]
     """By kind, the most frequent first."""
     duration_s: float
-    """From the first beginning to the last end of calls that succeeded, or the window's length."""
+    """From the first start to the last end of successful calls, or the duration of the window."""
     metrics: dict[str, Stats]
-    """By name (`METRICS`); what has no value is not there. Of calls that succeeded, but `late` of all."""
+    """By name (`METRICS`), without metrics that have no value. Of successful calls; `late` of all calls."""
     input_tokens: int | None
     output_tokens: int | None
-    """As the server counted; None when it did not count in any reply."""
+    """As counted by the server; None if it counted in no response."""
     output_pieces: int
-    """Pieces of text that came."""
+    """Chunks of text that arrived."""
     n_input_uncounted: int
     n_output_uncounted: int
-    """Succeeded calls whose tokens the server did not count: they are in no number of tokens."""
+    """Successful calls whose tokens the server did not count; token counts exclude them."""
     n_untimed: int
-    """Succeeded calls without the time of any text: no stream, or an empty answer."""
+    """Successful calls without text times: no stream, or an empty response."""
     throughput: Throughput
     goodput: Goodput | None
     """None without limits."""
     concurrency: Concurrency | None
-    """None where no call took any time."""
+    """None if the calls took no time."""
     over_time: OverTime | None
-    """Of the whole run alone."""
+    """Only for the whole run."""
     notes: tuple[str, ...]
-    """What a person should know when reading the numbers."""
+    """What to know when reading the numbers."""
 
     def value(self, metric: str, stat: str | None = None) -> float | None:
-        """Return one number by name; None where there is none.
+        """Return one number by name; None if it has no value.
 
         With a `stat` (`mean`, `p99`, ...) it is one of a metric in `METRICS`. Without, it is a field of
-        `Throughput`, or the share of calls that `failed`, or that kept the limits (`goodput`). Any other name
-        is a KeyError.
+        `Throughput`, or the fraction of calls that `failed` or that met the limits (`goodput`). Other names
+        raise KeyError.
         """
         if stat is not None:
             if metric not in METRICS or stat not in Stats.__struct_fields__[1:]:

@@ -1,7 +1,7 @@
-"""Several loads, one after the other: a ladder of levels.
+"""Sweeps: the same load at several levels, one after the other.
 
-A level is a concurrency or a rate. Pure choice of levels: how one is tried is the caller's, who also sees to
-it that no trial sends what an earlier one has sent while there is anything else to send.
+A level is a concurrency or a rate. This module only chooses levels. The caller runs the trials, and ensures
+that no trial sends items of an earlier one while there are others.
 """
 
 from __future__ import annotations
@@ -23,43 +23,43 @@ from assay.core.errors import Problem, UsageError
 LevelKind: TypeAlias = Literal["concurrency", "rate"]
 
 FACTOR = 2
-"""From rung to rung of a ladder that is given by its ends."""
+"""Factor between the levels of a sweep given by its ends."""
 _ROUNDS = 5
-"""Calls that each client of a closed trial makes at least: its first and its last are not the whole load."""
+"""Minimum calls per client of a closed trial: its first and last calls are not under full load."""
 
 
 class AttemptResult(msgspec.Struct, frozen=True):
-    """What came of a load at one level."""
+    """The result of a load at one level."""
 
     driven: LoadResult
     summary: BenchSummary
 
 
 class LoadTrial(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One level that was tried."""
+    """One tested level."""
 
     level: float
     driven: LoadResult
     summary: BenchSummary
     broken: tuple[str, ...] = ()
-    """Limits that it did not keep, and what was seen."""
+    """Limits that it did not meet, with the measured values."""
 
 
 class SweepResult(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A ladder or a search that ended."""
+    """The result of a sweep or a search."""
 
     of: LevelKind
     trials: tuple[LoadTrial, ...]
-    """In the order in which they were made."""
+    """In the order in which they ran."""
     best: float | None
-    """Of a ladder the level with the most requests answered per second; of a search the highest level that
-    kept the limits. None: there was none."""
+    """For a sweep, the level with the highest request throughput; for a search, the highest level that
+    met the limits. None: there is none."""
     ended: str
-    """Why it went no further, in words."""
+    """Why it ended."""
     limits: tuple[str, ...] = ()
-    """Of a search: what was to be kept."""
+    """The limits of a search."""
     is_partial: bool = False
-    """Whether it was ended from outside."""
+    """Whether it was interrupted."""
 
 
 Attempt: TypeAlias = Callable[[float], Awaitable[AttemptResult]]
@@ -67,7 +67,7 @@ OnTrial: TypeAlias = Callable[[LoadTrial], None]
 
 
 class TrialLength(msgspec.Struct, frozen=True):
-    """How long a trial goes on: until both are reached."""
+    """The minimum size of a trial: it ends when both are reached."""
 
     requests: int = 100
     seconds: float = 10.0
@@ -80,7 +80,7 @@ class TrialLength(msgspec.Struct, frozen=True):
 
 
 def build_trial_load(base: Load, of: LevelKind, level: float, length: TrialLength) -> Load:
-    """Return the load of one level; what is neither its level nor its length is as in `base`."""
+    """Return the load of one level; all but its level and its length is as in `base`."""
     shape: ClosedLoad | OpenLoad
     if of == "rate":
         open_ = base.shape if isinstance(base.shape, OpenLoad) else OpenLoad(Arrivals(rate=level))
@@ -96,8 +96,8 @@ def build_trial_load(base: Load, of: LevelKind, level: float, length: TrialLengt
 
 
 def parse_levels(text: str, of: LevelKind) -> tuple[float, ...]:
-    """Read the rungs of a ladder: `1,2,4,8`, or `1..64` for doubling from one to the other."""
-    expected = "rising numbers above 0 such as '1,2,4,8', or '1..64' for doubling"
+    """Parse the levels of a sweep: `1,2,4,8`, or `1..64` for doubling."""
+    expected = "ascending numbers above 0 such as '1,2,4,8', or '1..64' for doubling"
     try:
         levels = [float(part) for part in (text.split("..", 1) if ".." in text else text.split(","))]
     except ValueError:
@@ -110,7 +110,7 @@ def parse_levels(text: str, of: LevelKind) -> tuple[float, ...]:
         n = math.ceil(math.log(high / low, FACTOR) - 1e-9)
         levels = [*(low * FACTOR**number for number in range(n)), high]
     if of == "concurrency" and any(level % 1 for level in levels):
-        raise build_level_error(f"the levels are {text!r}", "whole numbers: there is no part of a client")
+        raise build_level_error(f"the levels are {text!r}", "integers: a level is a number of clients")
     return tuple(levels)
 
 
@@ -123,9 +123,9 @@ async def run_ladder(
     failed_at_most: float = 0.05,
     on_trial: OnTrial = lambda trial: None,
 ) -> SweepResult:
-    """Try levels in order.
+    """Test levels in order.
 
-    Ends early when too many calls fail, or when twice in a row a level let less through than the one before.
+    Ends early if too many calls fail, or if throughput falls twice in a row.
     """
     trials: list[LoadTrial] = []
     through: list[float] = []
@@ -140,22 +140,22 @@ async def run_ladder(
             break
     best = trials[through.index(max(through))].level if any(through) else None
     is_partial = trials[-1].driven.is_partial if trials else False
-    return SweepResult(of, tuple(trials), best, ended or "all levels were tried", is_partial=is_partial)
+    return SweepResult(of, tuple(trials), best, ended or "all levels were tested", is_partial=is_partial)
 
 
 def _find_end_reason(last: LoadTrial, through: Sequence[float], failed_at_most: float) -> str:
-    """Return why no higher level is tried; nothing when one is."""
+    """Return why the sweep ends; empty if it continues."""
     if last.driven.is_partial:
-        return "it was ended from outside"
+        return "interrupted"
     failed = last.summary.value("failed")
     if failed is None or failed > failed_at_most:
-        share = "no call was answered" if failed is None else f"{failed:.1%} of the calls failed"
-        return f"at {last.level:g} {share}; at most {failed_at_most:.1%} may fail"
+        share = "no request succeeded" if failed is None else f"{failed:.1%} of the requests failed"
+        return f"at {last.level:g} {share}; the maximum is {failed_at_most:.1%}"
     if len(through) > 2 and through[-1] < through[-2] < through[-3]:
         return f"throughput fell twice, from {through[-3]:.4g} to {through[-1]:.4g} requests/s"
     return ""
 
 
 def build_level_error(what: str, expected: str) -> UsageError:
-    """Return the error for a level, or a length of trials, that cannot be."""
+    """Return the error for an invalid level or trial length."""
     return UsageError(Problem("LOAD-007", f"{what}; expected {expected}", "correct the value"))

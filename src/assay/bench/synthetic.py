@@ -1,8 +1,8 @@
-"""Loads that are made up: prompts and answers of drawn lengths, with or without a beginning in common.
+"""Synthetic loads: prompts and responses of random lengths, with or without a shared prefix.
 
-Two kinds of prompt: natural texts, and tokens drawn from the vocabulary and decoded. An item depends on the
-seed and its number alone, so that a longer load begins as a shorter one does; with shares, on how many there
-are as well.
+Prompts are natural text, or random tokens of the vocabulary, decoded. An item depends only on the
+seed and its number, so a longer load starts like a shorter one; with shares, also on how many there
+are.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ from assay.core.prompt import Message, Prompt
 PromptKind: TypeAlias = Literal["text", "token_ids"]
 _TRIES = 12
 _WARM_UP = 10_368_889
-"""Numbers from here on are those of warm-up items: no load goes so far. Not a round number: one such would
-differ from a load's first ones in the last word of the opening alone."""
+"""The first number of warm-up items, beyond those of any load. Not a round number: with one, the opening
+would differ from those of the first items only in its last word."""
 
 
 class SyntheticSpec(msgspec.Struct, frozen=True):
-    """What to make."""
+    """The specification of a synthetic load."""
 
     n: int
     input: LengthDistribution
-    """Tokens of a prompt, a shared beginning included."""
+    """Tokens of a prompt, including a shared prefix."""
     output: LengthDistribution | None = None
-    """Longest answers, in tokens. None: the run's."""
+    """Maximum response lengths, in tokens. None: that of the run."""
     kind: PromptKind = "text"
     shared_prefix: int = 0
-    """Tokens with which all prompts of a group begin."""
+    """Tokens of the shared prefix of a group."""
     prefix_groups: int = 1
-    """How many different beginnings there are; items take them in turn."""
+    """Number of different shared prefixes; items use them in turn."""
     vocab_size: int | None = None
-    """Of token ids: only those below. None: the tokenizer's whole vocabulary."""
+    """Use only token ids below it. None: the whole vocabulary of the tokenizer."""
     seed: int = 0
     is_chat: bool = True
-    """Whether a prompt is the message of a user, or plain text."""
+    """Whether a prompt is a user message; otherwise plain text."""
 
     def describes(self) -> dict[str, Any]:
-        """Return what was asked for, as plain values."""
+        """Return the specification as plain values."""
         return {
             "source": "synthetic",
             "kind": self.kind,
@@ -64,7 +64,7 @@ class SyntheticSpec(msgspec.Struct, frozen=True):
 
 
 class SyntheticItemSource:
-    """The items of a spec, made as they are walked."""
+    """The items of a specification, generated during iteration."""
 
     def __init__(self, spec: SyntheticSpec, tokenizer: Tokenizer | None = None) -> None:
         _check(spec, has_tokenizer=tokenizer is not None)
@@ -82,19 +82,19 @@ class SyntheticItemSource:
         return map(self.item, range(self._spec.n))
 
     def iter_forever(self) -> Iterator[LoadItem]:
-        """Yield items whose lengths come again and whose texts do not."""
+        """Yield items with repeated lengths and new texts."""
         return map(self.item, count())
 
     def warmup(self, n: int) -> WarmUp:
-        """Return items of their own, with the lengths of the first ones."""
+        """Return separate items with the lengths of the first ones."""
         return WarmUp([self.item(_WARM_UP + at) for at in range(n)], are_measured=False)
 
     def came_up(self, n_sent: int) -> Sequence[str]:
-        """Say which prompts are not as long as they should be."""
+        """Return a note on inexact prompts."""
         return self._inexact.said()
 
     def item(self, number: int) -> LoadItem:
-        """Return an item; one beyond the last has the lengths of an earlier item and a text of its own."""
+        """Return an item; one beyond the last has the lengths of an earlier item and a new text."""
         lengths_of = number % self._spec.n
         n_tokens = self._n_input(lengths_of)
         made = self._maker.text(number, n_tokens)
@@ -108,26 +108,24 @@ class SyntheticItemSource:
 
 
 def build_prompt(text: str, *, is_chat: bool) -> Prompt:
-    """Return a text as the message of a user, or as it is."""
+    """Return a text as a user message, or unchanged."""
     return (Message("user", text),) if is_chat else text
 
 
 def _check(spec: SyntheticSpec, *, has_tokenizer: bool) -> None:
     if spec.kind == "token_ids" and not has_tokenizer:
-        what = "token ids are drawn from a vocabulary and decoded, and no tokenizer was named"
-        raise UsageError(Problem("BENCH-021", what, "name one: --tokenizer FOLDER; or let prompts be texts"))
+        what = "prompts of random token ids need a tokenizer, but none was given"
+        raise UsageError(Problem("BENCH-021", what, "set --tokenizer FOLDER, or generate prompts as text"))
     if spec.n < 1 or spec.prefix_groups < 1 or spec.shared_prefix < 0:
         found = f"{spec.n} requests, {spec.prefix_groups} prefix groups, {spec.shared_prefix} shared tokens"
-        what = f"found {found}; expected at least one request, one group, and no number below 0"
+        what = f"found {found}; expected at least one request, at least one group, and no negative number"
         raise UsageError(Problem("BENCH-025", what, "correct the numbers"))
     if spec.shared_prefix > spec.input.shortest:
         what = (
-            f"prompts share {spec.shared_prefix} tokens, and the shortest has {spec.input.shortest} in all;"
-            " the shared beginning is a part of the prompt"
+            f"prompts share {spec.shared_prefix} tokens, but the shortest has {spec.input.shortest} in total;"
+            " the shared prefix is part of the prompt"
         )
-        raise UsageError(
-            Problem("BENCH-025", what, "share fewer tokens, or let the shortest prompt be longer")
-        )
+        raise UsageError(Problem("BENCH-025", what, "share fewer tokens, or make the shortest prompt longer"))
 
 
 class _NaturalTexts:
@@ -151,10 +149,10 @@ class _NaturalTexts:
 
 
 class _RandomTokenTexts:
-    """Tokens drawn alike from the whole vocabulary, its special tokens left out, and decoded.
+    """Decoded tokens, drawn uniformly from the vocabulary without special tokens.
 
-    Decoded and encoded again, tokens are often others and not as many: some drawn next to each other are one
-    token, some are parts of characters. What is too much is cut, what lacks is drawn, until the number holds.
+    Decoding and encoding again often changes the tokens and their number: neighbours may merge into one
+    token, and some are parts of characters. Tokens are cut or added until the number is right.
     """
 
     def __init__(self, spec: SyntheticSpec, tokenizer: Tokenizer) -> None:
@@ -162,8 +160,8 @@ class _RandomTokenTexts:
         self._tokenizer = tokenizer
         self._ids = tokenizer.plain_ids(spec.vocab_size)
         if not self._ids:
-            what = f"the tokenizer has no plain token below the vocabulary size {spec.vocab_size}"
-            raise UsageError(Problem("BENCH-025", what, "correct the vocabulary size, or leave it away"))
+            what = f"the tokenizer has no ordinary token below the vocabulary size {spec.vocab_size}"
+            raise UsageError(Problem("BENCH-025", what, "correct the vocabulary size, or omit it"))
 
     @cached_property
     def _prefixes(self) -> Sequence[str]:
@@ -192,7 +190,7 @@ class _RandomTokenTexts:
                 best = GeneratedText(text, n_found)
             if n_found == n_tokens:
                 break
-            # What came of the own part is taken as it is encoded now, which changes less the next time.
+            # Continue with the own part as it is encoded now, which changes less the next time.
             own = tokenizer.ids(text[len(after) :]) or own
             if n_found > n_tokens:
                 own = own[: n_tokens - n_found]

@@ -1,10 +1,10 @@
-"""AISBench's `config` of a synthetic dataset, read as it is: which keys it has, and what each may be.
+"""AISBench's `config` of a synthetic dataset: its keys and their valid values.
 
     {"Type": "string", "RequestCount": 100, "StringConfig": {
         "Input": {"Method": "uniform", "Params": {"MinValue": 1, "MaxValue": 200}},
         "Output": {"Method": "zipf", "Params": {"Alpha": 1.5, "MinValue": 1, "MaxValue": 100}}}}
 
-docs/guides/serving-benchmark-data.md says where what is made differs from the original's.
+docs/guides/serving-benchmark-data.md lists the differences from the original's items.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _TOP_KEYS = ("Type", "RequestCount", "TrustRemoteCode", "StringConfig", "TokenId
 
 
 def is_synthetic_config(value: object) -> bool:
-    """Whether a value is a synthetic dataset's config, right or wrong."""
+    """Return whether a value is meant as the config of a synthetic dataset, valid or not."""
     return isinstance(value, Mapping) and "Type" in value and "RequestCount" in value
 
 
 def read_synthetic_config(
     config: Mapping[str, Any], where: Origin, *, seed: int = 0, is_chat: bool = True
 ) -> SyntheticSpec:
-    """Return what a config asks for; an AuthorError names the key that is wrong."""
+    """Return the specification of a config; raise AuthorError with the key that is wrong."""
     top = _Table(config, "", where)
     top.require(("Type", "RequestCount"), optional=_TOP_KEYS[2:])
     kind = str(top.values["Type"]).lower()
@@ -79,7 +79,7 @@ def _gaussian(params: _Table) -> LengthDistribution:
 def _zipf(params: _Table) -> LengthDistribution:
     alpha = params.number("Alpha")
     if not 1 < alpha <= HIGHEST_ALPHA:
-        params.wrong("Alpha", f"expected more than 1 and at most {HIGHEST_ALPHA:g}")
+        params.wrong("Alpha", f"expected a number above 1 and at most {HIGHEST_ALPHA:g}")
     return Zipf(alpha, *params.bounds())
 
 
@@ -102,7 +102,7 @@ _METHODS = {
     "uniform": _Method(("MinValue", "MaxValue"), _uniform),
     "gaussian": _Method(("Mean", "Var", "MinValue", "MaxValue"), _gaussian),
     "zipf": _Method(("Alpha", "MinValue", "MaxValue"), _zipf),
-    # Not in the original's, whose custom datasets alone have it.
+    # The original supports it only for custom datasets.
     "percentage": _Method(("PercentageDistribute",), _percentage),
 }
 
@@ -118,7 +118,7 @@ def _lengths(table: _Table) -> LengthDistribution:
 
 
 class _Table:
-    """A dict of the config, which knows what it is called."""
+    """A dict of the config with its key path."""
 
     def __init__(self, values: Mapping[str, Any], name: str, where: Origin) -> None:
         self.values = values
@@ -126,7 +126,7 @@ class _Table:
         self._where = where
 
     def require(self, required: tuple[str, ...], *, optional: tuple[str, ...] = ()) -> None:
-        """Raise unless it has these keys, and no other."""
+        """Raise AuthorError unless it has exactly these keys."""
         known = required + optional
         for key in required:
             if key not in self.values:
@@ -146,17 +146,17 @@ class _Table:
         return _Table(value, self._path(key), self._where)
 
     def whole(self, key: str, least: int, most: int = MAX_LENGTH) -> int:
-        """Return the whole number under a key."""
+        """Return the integer under a key."""
         value = self.values[key]
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            self.wrong(key, f"expected a whole number from {least} to {most}")
+            self.wrong(key, f"expected an integer from {least} to {most}")
         return value
 
     def number(self, key: str, least: float = -_FLOAT32) -> float:
-        """Return the number under a key, within what float32 holds."""
+        """Return the number under a key, within the range of float32."""
         value = self.values[key]
         if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= _FLOAT32:
-            self.wrong(key, "expected a number" + (f" not below {least:g}" if least > -_FLOAT32 else ""))
+            self.wrong(key, "expected a number" + (f" of at least {least:g}" if least > -_FLOAT32 else ""))
         return float(value)
 
     def bounds(self) -> tuple[int, int]:
@@ -167,7 +167,7 @@ class _Table:
         return low, high
 
     def wrong(self, key: str, expected: str) -> NoReturn:
-        """Raise the problem of a value."""
+        """Raise AuthorError for a value."""
         self._raise(
             f"key {self._path(key)!r}: found {self.values[key]!r:.80}, {expected}", "correct the value"
         )
@@ -185,5 +185,5 @@ def _is_pair(value: object) -> bool:
 
 def _whole(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError(f"the length is {value!r}, expected a whole number")
+        raise ValueError(f"the length is {value!r}, expected an integer")
     return value

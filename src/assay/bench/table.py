@@ -1,4 +1,4 @@
-"""A load's numbers as tables of words: headings and rows, which a face lays out."""
+"""The numbers of a load as text tables: headings and rows, without layout."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAMES = {
     "late": "sent late, ms",
     "input_tokens": "input tokens",
     "output_tokens": "output tokens",
-    "output_rate": "output tokens/s of a call",
+    "output_rate": "output tokens/s per request",
 }
 _RATES = {
     "requests_per_s": "requests/s",
@@ -31,7 +31,7 @@ NONE = "-"
 
 
 class TextTable(NamedTuple):
-    """A table; the first column holds names, the others are aligned to the right."""
+    """A table; the first column contains names, the others are right-aligned."""
 
     title: str
     headings: Sequence[str]
@@ -39,20 +39,20 @@ class TextTable(NamedTuple):
 
 
 def build_tables(run: BenchSummary, steady: BenchSummary | None = None) -> list[TextTable]:
-    """Return the tables of a load: how long calls took, what went through, and what failed."""
-    found = [build_latency_table(run, "all calls")]
+    """Return the tables of a load: latencies, totals and failures."""
+    tables = [build_latency_table(run, "all requests")]
     if steady is not None:
-        found.append(build_latency_table(steady, "calls that began in the steady window"))
-    found.append(totals_table(run, steady))
+        tables.append(build_latency_table(steady, "requests that started in the steady window"))
+    tables.append(totals_table(run, steady))
     if run.failures:
-        found.append(
+        tables.append(
             TextTable(
                 "failures",
-                ("kind", "calls", "for example"),
+                ("kind", "requests", "example"),
                 [(failure.kind, f"{failure.n:,}", failure.example) for failure in run.failures],
             )
         )
-    return [table for table in found if table.rows]
+    return [table for table in tables if table.rows]
 
 
 def build_latency_table(summary: BenchSummary, title: str) -> TextTable:
@@ -66,11 +66,11 @@ def build_latency_table(summary: BenchSummary, title: str) -> TextTable:
 
 
 def totals_table(run: BenchSummary, steady: BenchSummary | None = None) -> TextTable:
-    """Return what is said once of a load, of the whole run and beside it of its steady window."""
+    """Return the totals of the whole run and, in a second column, of its steady window."""
     parts = [run] if steady is None else [run, steady]
     lines: list[tuple[str, Callable[[BenchSummary], str]]] = [
         ("duration, s", lambda part: f"{part.duration_s:,.2f}"),
-        ("calls", lambda part: f"{part.n_calls:,}"),
+        ("requests", lambda part: f"{part.n_calls:,}"),
         ("succeeded", lambda part: f"{part.n_succeeded:,}"),
         ("failed", lambda part: f"{part.n_failed:,}"),
         ("input tokens", lambda part: _tokens(part.input_tokens)),
@@ -78,19 +78,19 @@ def totals_table(run: BenchSummary, steady: BenchSummary | None = None) -> TextT
     ]
     lines.extend((name, _rate(field)) for field, name in _RATES.items())
     if any(part.n_output_uncounted for part in parts):
-        lines.append(("output pieces/s (not tokens)", _rate("output_pieces_per_s")))
+        lines.append(("output chunks/s (not tokens)", _rate("output_pieces_per_s")))
     if run.goodput is not None:
         limits = ", ".join(str(limit) for limit in run.goodput.limits)
-        lines.append((f"good calls, % ({limits})", _good_share))
-        lines.append(("good calls/s", _good_rate))
-    lines.append(("calls under way, mean", lambda part: _format_concurrency(part, "mean")))
-    lines.append(("calls under way, most", lambda part: _format_concurrency(part, "max")))
+        lines.append((f"good requests, % ({limits})", _good_share))
+        lines.append(("good requests/s", _good_rate))
+    lines.append(("concurrent requests, mean", lambda part: _format_concurrency(part, "mean")))
+    lines.append(("concurrent requests, max", lambda part: _format_concurrency(part, "max")))
     headings = ("", "whole run") if steady is None else ("", "whole run", "steady window")
     return TextTable("totals", headings, [(name, *(show(part) for part in parts)) for name, show in lines])
 
 
 def format_milliseconds(seconds: float) -> str:
-    """Return a time with as many digits as it deserves: hundredths below 10 ms, none from 1,000 on."""
+    """Return milliseconds with two decimals below 10, one below 1,000, and none above."""
     value = 1000 * seconds
     digits = 0 if abs(value) >= 999.95 else 1 if abs(value) >= 9.995 else 2
     return f"{value:,.{digits}f}"

@@ -1,8 +1,8 @@
-"""Natural texts of a wished length in tokens.
+"""Generate natural texts of a given length in tokens.
 
-With a tokenizer a text has exactly so many tokens when it is encoded again; where that cannot be, it says how
-many it has. Without one it has about so many: `TOKENS_PER_WORD` was measured, and the server's own count is
-what is reported.
+With a tokenizer, a text has exactly this many tokens when it is encoded again; if that is impossible, its
+actual number is known. Without one, the number is approximate (`TOKENS_PER_WORD`), and the server's count is
+reported.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from assay.bench.tokenizer import Tokenizer
 from assay.core.ids import make_random
 
 _SPELLING = "NFRO"
-"""The lists that an opening spells its number with, the fastest first."""
+"""The word lists that encode the number in an opening, the fastest-changing first."""
 _OPENING = ("{N}", " {F},", " a", " {R}", " from", " {O},", " asks", " for", " a", " long", " answer.")
 _SENTENCES_OF_A_PARAGRAPH = 6
 N_OPENINGS = 64**4
 
 
 _Slot: TypeAlias = str | tuple[str, ...]
-"""A word as it is written, or those of which one is chosen; each with its space and its punctuation, so that
-making a sentence is choosing alone: a load may need a million words a second."""
+"""A word, or the words of which one is chosen; each includes its space and punctuation, so that
+generating a sentence only chooses words: a load may need a million words per second."""
 
 
 class _Language(NamedTuple):
     words: Mapping[str, Sequence[str]]
-    """Lists of words by the letter that stands for one of them."""
+    """Word lists by their letter in patterns."""
     patterns: Sequence[Sequence[_Slot]]
-    """Sentences. The first word is capital, and has no space before it."""
+    """Sentences. The first word is capitalized and has no space before it."""
 
 
 @cache
@@ -59,9 +59,9 @@ def _pattern(text: str, words: Mapping[str, Sequence[str]]) -> Sequence[_Slot]:
 
 
 def iter_words(seed: int, purpose: str, number: int) -> Iterator[str]:
-    """Yield words without end, each with the white space before it; they depend on these three alone.
+    """Yield words without end, each with its leading white space; they depend only on the arguments.
 
-    Streams of one seed and purpose begin differently as long as their numbers differ by less than
+    Streams of one seed and purpose start differently if their numbers differ by less than
     N_OPENINGS.
     """
     yield from _opening(seed, purpose, number)
@@ -79,14 +79,14 @@ def iter_words(seed: int, purpose: str, number: int) -> Iterator[str]:
 
 @lru_cache(maxsize=64)
 def _order(seed: int, purpose: str) -> tuple[int, int]:
-    """Return the step and the start with which numbers go through all openings."""
+    """Return the step and the start with which numbers visit all openings."""
     made = make_random(seed, purpose, "openings")
     return made.randrange(1, N_OPENINGS, 2), made.randrange(N_OPENINGS)
 
 
 def _opening(seed: int, purpose: str, number: int) -> Iterator[str]:
-    """Yield a sentence that spells the number. Steps of an odd size go once through all openings, whose
-    number is a power of two, and neighbours have different first words.
+    """Yield a sentence that encodes the number. Steps of an odd size visit all openings once, since their
+    number is a power of two. Neighbours have different first words.
     """
     step, start = _order(seed, purpose)
     rest = (number * step + start) % N_OPENINGS
@@ -102,17 +102,17 @@ def _opening(seed: int, purpose: str, number: int) -> Iterator[str]:
 TOKENS_PER_WORD = 1.21
 """Of our sentences, by SmolLM2's tokenizer: 1.208 over 3,000 words."""
 OPENING_TOKENS = 4
-"""How many more the opening of a text has, with its rare names: 1.36 a word over the first 25 words."""
+"""Additional tokens of an opening, due to its rare names: 1.36 per word over the first 25 words."""
 
 _BEFORE = "the"
-"""A word that stands for any text before."""
+"""A placeholder for any preceding text."""
 _FILLERS = (" so", " then", " now", " here", " and", " as", " it", " is", " of", " to", " in", " a")
 _WORDS_GIVEN_UP = 6
-"""How many words are given up at most, one by one, until the rest can be filled to the length."""
+"""Maximum number of words removed, one by one, until the rest can be filled to the length."""
 
 
 class GeneratedText(NamedTuple):
-    """A text that was made."""
+    """A generated text."""
 
     text: str
     n_tokens: int | None
@@ -120,7 +120,7 @@ class GeneratedText(NamedTuple):
 
 
 class TextGenerator:
-    """Makes texts that depend on the seed, the purpose and their numbers alone."""
+    """Generates texts that depend only on the seed, the purpose and their numbers."""
 
     def __init__(self, seed: int, purpose: str, tokenizer: Tokenizer | None = None) -> None:
         self._seed = seed
@@ -128,7 +128,7 @@ class TextGenerator:
         self._tokenizer = tokenizer
 
     def text(self, number: int, n_tokens: int, *, after: str = "", joiner: str = "\n\n") -> GeneratedText:
-        """Return a text of so many tokens in all, which begins with what is given."""
+        """Return a text of `n_tokens` in total that starts with `after`."""
         words = iter_words(self._seed, self._purpose, number)
         if after:
             words = chain((f"{joiner}{next(words)}",), words)
@@ -138,7 +138,7 @@ class TextGenerator:
         return self._fit_tokens(self._tokenizer, after, words, n_tokens)
 
     def block(self, number: int, n_tokens: int) -> str:
-        """Return a text, its first space included, that makes another one so many tokens longer."""
+        """Return a text with a leading space that makes another one `n_tokens` longer."""
         n_before = 0 if self._tokenizer is None else self._tokenizer.count(_BEFORE)
         made = self.text(number, n_before + n_tokens, after=_BEFORE, joiner=" ")
         return made.text.removeprefix(_BEFORE)
@@ -147,12 +147,12 @@ class TextGenerator:
         self, tokenizer: Tokenizer, after: str, words: Iterator[str], n_tokens: int
     ) -> GeneratedText:
         n_before = tokenizer.count(after) if after else 0
-        # A word has one token at the least.
+        # A word has at least one token.
         drafted = list(islice(words, max(n_tokens - n_before, 0) + 1))
         whole = after + "".join(drafted)
         ends = tokenizer.ends(whole)
         places = list(accumulate(map(len, drafted), initial=len(after)))
-        # The words whose tokens all lie within the first n.
+        # The words whose tokens are all within the first n.
         n_whole = bisect_right(places, ends[n_tokens - 1] if n_tokens <= len(ends) else len(whole)) - 1
         best = GeneratedText(after, n_before)
         for n_words in range(max(n_whole, 0), max(n_whole - _WORDS_GIVEN_UP, 0) - 1, -1):
@@ -168,7 +168,7 @@ class TextGenerator:
         return best
 
     def _filled(self, tokenizer: Tokenizer, text: str, n_lacking: int) -> GeneratedText:
-        """Return a text made longer by words of one token each."""
+        """Return a text extended by words of one token each."""
         if n_lacking > 0:
             text += "".join(islice(cycle(self._fillers), n_lacking))
             text = text.lstrip(" ")
@@ -176,7 +176,7 @@ class TextGenerator:
 
     @cached_property
     def _fillers(self) -> Sequence[str]:
-        """Words that are one token behind another word; all of them where none is."""
+        """Words that are one token after another word; all fillers if there are none."""
         assert self._tokenizer is not None
         alone = self._tokenizer.count(_BEFORE)
         single = [word for word in _FILLERS if self._tokenizer.count(_BEFORE + word) == alone + 1]
@@ -184,7 +184,7 @@ class TextGenerator:
 
 
 def _pick_nearer(one: GeneratedText, other: GeneratedText, n_tokens: int) -> GeneratedText:
-    """Return the text whose tokens are nearer to the wished number."""
+    """Return the text whose number of tokens is nearer to `n_tokens`."""
 
     def off(made: GeneratedText) -> int:
         return abs((made.n_tokens or 0) - n_tokens)
@@ -193,10 +193,10 @@ def _pick_nearer(one: GeneratedText, other: GeneratedText, n_tokens: int) -> Gen
 
 
 def estimate_words(n_tokens: int) -> int:
-    """Return how many words have about so many tokens; one at the least."""
+    """Return the approximate number of words with this many tokens; at least one."""
     return max(round((n_tokens - OPENING_TOKENS) / TOKENS_PER_WORD), 1)
 
 
 def estimate_tokens(n_words: int) -> int:
-    """Return about how many tokens so many words have; one at the least."""
+    """Return the approximate number of tokens of this many words; at least one."""
     return max(round(n_words * TOKENS_PER_WORD), 1)

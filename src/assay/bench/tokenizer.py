@@ -1,6 +1,6 @@
-"""A model's tokenizer, read from its `tokenizer.json`, to make texts of a known number of tokens.
+"""The tokenizer of a model, read from its `tokenizer.json`, for texts of a known number of tokens.
 
-Special tokens are never added: what a server puts around a prompt, such as a chat template, is its own.
+It never adds special tokens: the server adds its own, such as those of a chat template.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ FILE = "tokenizer.json"
 
 
 class Tokenizer:
-    """What texts need of a tokenizer."""
+    """The operations of a tokenizer that text generation needs."""
 
     def __init__(self, inner: tokenizers.Tokenizer) -> None:
         self._inner = inner
 
     def ends(self, text: str) -> list[int]:
-        """Return the place in the text behind each of its tokens."""
+        """Return the end position of each token in the text."""
         return [end for _, end in self._inner.encode(text, add_special_tokens=False).offsets]
 
     def ids(self, text: str) -> list[int]:
@@ -34,11 +34,11 @@ class Tokenizer:
         return ids
 
     def count(self, text: str) -> int:
-        """Return how many tokens a text has."""
+        """Return the number of tokens of a text."""
         return len(self.ids(text))
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of tokens; bytes that are no character become a mark for that."""
+        """Return the text of tokens; invalid bytes become replacement characters."""
         text: str = self._inner.decode(list(ids), skip_special_tokens=False)
         return text
 
@@ -50,19 +50,19 @@ class Tokenizer:
 
 
 def open_tokenizer(path: str) -> Tokenizer:
-    """Read a tokenizer: a file, or a folder that has one in it or below it."""
+    """Read a tokenizer from a file, or from a folder that contains one at any depth."""
     try:
         import tokenizers
     except ImportError:
-        what = "a tokenizer is read by the package tokenizers, which is not installed"
-        raise UsageError(Problem("BENCH-021", what, "pip install tokenizers, or name no tokenizer")) from None
+        what = "reading a tokenizer needs the package tokenizers, which is not installed"
+        raise UsageError(Problem("BENCH-021", what, "pip install tokenizers, or omit --tokenizer")) from None
     file = _file(Path(path))
     try:
         inner = tokenizers.Tokenizer.from_file(str(file))
     except Exception as error:  # noqa: BLE001 - the package raises bare exceptions
-        what = f"the tokenizer does not load: {error}"
+        what = f"cannot load the tokenizer: {error}"
         raise UsageError(
-            Problem("BENCH-021", what, f"name a whole {FILE} of the model", Origin(str(file)))
+            Problem("BENCH-021", what, f"use a complete {FILE} of the model", Origin(str(file)))
         ) from None
     inner.no_truncation()
     inner.no_padding()
@@ -75,6 +75,6 @@ def _file(path: Path) -> Path:
     found = sorted(path.rglob(FILE), key=lambda file: (len(file.parts), file)) if path.is_dir() else []
     if found:
         return found[0]
-    what = f"there is no {FILE} in this folder" if path.is_dir() else "there is no such file or folder"
-    fix = f"name the model's folder, or its {FILE}; without one, the server counts the tokens"
+    what = f"the folder has no {FILE}" if path.is_dir() else "the file or folder does not exist"
+    fix = f"set --tokenizer to the model folder or its {FILE}; without it, the server counts the tokens"
     raise UsageError(Problem("BENCH-021", what, fix, Origin(str(path))))

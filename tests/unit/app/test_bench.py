@@ -132,7 +132,7 @@ def test_failed_calls_are_written_and_counted(tmp_path: Path) -> None:
 def test_no_steady_window_has_a_reason(tmp_path: Path) -> None:
     finished = benched(FakeTimedClient(), items_of(3), BenchPlan(Load(ClosedLoad(9))), tmp_path / "out")
     assert finished.result.steady is None
-    assert "at most 3 calls were under way" in finished.result.not_steady
+    assert "the peak was 3 concurrent requests" in finished.result.not_steady
 
 
 def test_a_face_hears_of_it(tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_prompts_that_come_again_in_a_sweep_are_told(tmp_path: Path) -> None:
     ladder = Ladder("rate", (10, 20))
     plan = BenchPlan(Load(OpenLoad(Arrivals(rate=1))), n_warm_up=0, sweep=ladder, trial=TrialLength(30, 1))
     finished = benched(FakeTimedClient(), items_of(50), plan, tmp_path / "out")
-    assert any("50 prompts were sent 60 times" in note for note in finished.result.notes)
+    assert any("50 different prompts were sent 60 times" in note for note in finished.result.notes)
 
 
 def test_a_search_finds_the_most_clients_that_keep_a_limit(tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_a_search_finds_the_most_clients_that_keep_a_limit(tmp_path: Path) -> No
     assert swept.best == 11
     assert swept.limits == ("p99 e2el < 299ms", "failed < 1%")
     (broken,) = {trial.level: trial.broken for trial in swept.trials}[12]
-    assert broken == "p99 e2el < 299ms: it was 300ms"
+    assert broken == "p99 e2el < 299ms: measured 300ms"
 
 
 def test_a_search_finds_the_highest_rate_of_good_calls(tmp_path: Path) -> None:
@@ -253,7 +253,7 @@ def test_ctrl_c_keeps_what_is_complete(tmp_path: Path) -> None:
     assert result.driven is not None
     assert (result.driven.n_done, result.driven.n_cut) == (8, 2)
     assert len(list(read_records(tmp_path / "out" / "requests.jsonl"))) == 8
-    assert any("ended before it was complete" in note for note in result.notes)
+    assert any("stopped early" in note for note in result.notes)
 
 
 def test_ctrl_c_ends_a_sweep_with_the_trials_made(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_more_items_than_rows_go_round(sums: str) -> None:
     assert texts(found) == (["1+1=", "2+2=", "3+3=", "4+4=", "5+5="] * 3)[:12]
     assert len({item.id for item in found}) == 12
     assert found[5].id == found[0].id + "~2"
-    assert "5 prompts were sent 12 times in all" in items.came_up(12)[0]
+    assert "5 different prompts were sent 12 times in total" in items.came_up(12)[0]
     whole = load_items(sums, ItemSettings())
     assert (len(list(whole)), whole.came_up(5)) == (5, ())
 
@@ -81,7 +81,7 @@ def test_items_go_on_without_end(sums: str) -> None:
     found = list(islice(rows.iter_forever(), 7))
     assert texts(found) == ["1+1=", "2+2="] * 3 + ["1+1="]
     assert Counter(item.max_tokens for item in found[:6]) == {1: 3, 2: 3}
-    assert "2 prompts were sent 7 times" in rows.came_up(7)[0]
+    assert "2 different prompts were sent 7 times" in rows.came_up(7)[0]
     every = load_items(sums, ItemSettings(n=6)).iter_forever()
     assert [text[0] for text in texts(list(islice(every, 9)))] == list("123451234")
     made = load_items("synthetic", ItemSettings(n=3, input=Uniform(20, 90)))

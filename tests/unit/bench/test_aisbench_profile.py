@@ -115,7 +115,7 @@ def test_tokens_that_were_not_counted_are_0_as_in_the_original() -> None:
 
 
 def test_where_all_failed_the_reason_is_given() -> None:
-    assert profiled([call(0, 1, failure="timeout")]).result() == NoResult("no call succeeded")
+    assert profiled([call(0, 1, failure="timeout")]).result() == NoResult("no request succeeded")
 
 
 def closed_load() -> list[CallRecord]:
@@ -152,7 +152,7 @@ def test_failed_calls_do_not_shift_the_counts_of_the_stable_stage() -> None:
     assert found.parameters["E2EL"]["N"] == 4
 
 
-@pytest.mark.parametrize(("batch_size", "times"), [(3, "never"), (1, "only once")])
+@pytest.mark.parametrize(("batch_size", "times"), [(3, "at no point"), (1, "only once")])
 def test_without_a_stable_stage_the_reason_is_given(batch_size: int, times: str) -> None:
     records = closed_load()[:2] if batch_size == 1 else closed_load()
     stage = profiled(records, batch_size).stable_stage()

@@ -27,15 +27,15 @@ STREAM = call(0, 2.0, [0.00512, 1.5], n_output=1200, n_input=7, due=0)
 
 def test_each_number_has_its_row_and_its_unit() -> None:
     found = build_tables(summary(STREAM, call(0, 1, failure="timeout")))
-    assert [table.title for table in found] == ["all calls", "totals", "failures"]
+    assert [table.title for table in found] == ["all requests", "totals", "failures"]
     assert found[0].headings == ("", "mean", "std", "min", "max", "p50", "p75", "p90", "p95", "p99", "n")
     rows = cells(summary(STREAM, call(0, 1, failure="timeout")))
     assert rows["TTFT, ms"] == ["5.12", "0.00", *["5.12"] * 7, "1"]
     assert rows["E2EL, ms"][0] == "1,500"
     assert rows["requests/s"] == ["0.5"]
     assert rows["output tokens/s"] == ["600"]
-    assert rows["good calls, % (ttft <= 500 ms)"] == ["50.0"]
-    assert rows["calls under way, most"] == ["2"]
+    assert rows["good requests, % (ttft <= 500 ms)"] == ["50.0"]
+    assert rows["concurrent requests, max"] == ["2"]
     assert rows["timeout"] == ["1", "timeout of call 0"]
 
 
@@ -48,14 +48,14 @@ def test_what_was_not_counted_is_said_so_and_pieces_are_named_as_such() -> None:
     rows = cells(summary(call(0, 2, [1.0, 2.0])))
     assert rows["output tokens"] == ["not counted"]
     assert rows["output tokens/s"] == ["not counted"]
-    assert rows["output pieces/s (not tokens)"] == ["1"]
-    assert "output pieces/s (not tokens)" not in cells(summary(STREAM))
+    assert rows["output chunks/s (not tokens)"] == ["1"]
+    assert "output chunks/s (not tokens)" not in cells(summary(STREAM))
 
 
 def test_the_steady_window_stands_beside_the_whole_run() -> None:
     records = [call(at, at + 1.0, [at + 1.0], n_output=10, n_input=1) for at in range(10)]
     rows = cells(summary(*records), summary(*records, window=SteadyWindow(2, 7, 1, 1)))
-    assert rows["calls"] == ["10", "5"]
+    assert rows["requests"] == ["10", "5"]
     assert rows["duration, s"] == ["10.00", "5.00"]
 
 

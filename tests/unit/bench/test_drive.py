@@ -127,7 +127,7 @@ def test_idle_clients_are_the_clients_fault_and_told() -> None:
     assert result.idleness is not None
     assert (result.idleness.n, result.idleness.late_share) == (18, 1.0)
     assert result.idleness.p50_s == pytest.approx(0.02, abs=1e-4)
-    assert any("the client itself was the limit" in note for note in result.notes)
+    assert any("the client was the bottleneck" in note for note in result.notes)
     quick, _ = driven(FakeTimedClient(), items(20), Load(ClosedLoad(2)))
     assert quick.notes == ()
 
@@ -156,7 +156,7 @@ def test_calls_under_way_when_time_is_up_are_waited_for_as_long_as_the_grace() -
         FakeTimedClient(lambda number: 7.0), items(5), Load(ClosedLoad(2), seconds=10, grace_s=3)
     )
     assert (len(records), cut.n_cut, cut.n_sent) == (2, 2, 4)
-    assert any("2 calls were cut off" in note for note in cut.notes)
+    assert any("2 requests were cancelled" in note for note in cut.notes)
 
 
 def test_clients_that_wait_for_their_slot_leave_when_time_is_up() -> None:
@@ -201,7 +201,7 @@ def test_a_trace_is_replayed_at_its_speed() -> None:
     assert moments(client) == [0.25, 1.0, 1.0, 3.5]
 
 
-@pytest.mark.parametrize(("at", "seen"), [(None, "no moment"), (1.0, "1 s")])
+@pytest.mark.parametrize(("at", "seen"), [(None, "no timestamp"), (1.0, "timestamp 1 s")])
 def test_a_trace_whose_moments_are_missing_or_fall_is_an_error(at: float | None, seen: str) -> None:
     source = [LoadItem("a", "p", at_s=3.0), LoadItem("b", "p", at_s=at)]
     with pytest.raises(AuthorError, match=f"LOAD-003 item 'b' of the trace has {seen}"):
@@ -228,9 +228,7 @@ def test_a_client_that_sends_late_says_that_it_was_the_limit() -> None:
     result, _ = driven(FakeTimedClient(before_s=0.008), items(30), Load(OpenLoad(Arrivals(rate=50))))
     assert result.lateness is not None
     assert result.lateness.p99_s == pytest.approx(0.008, abs=1e-4)
-    assert result.notes == (
-        "the client itself was the limit: it sent 100.0% of the items more than 5 ms late",
-    )
+    assert result.notes == ("the client was the bottleneck: it sent 100.0% of the items more than 5 ms late",)
 
 
 def test_an_open_load_ends_at_its_time() -> None:
@@ -247,7 +245,7 @@ def test_an_open_load_ends_at_its_time() -> None:
 
 def test_fewer_items_than_asked_for_are_told() -> None:
     result, _ = driven(FakeTimedClient(), items(3), Load(OpenLoad(Arrivals(rate=2)), n=5))
-    assert result.notes == ("there were 3 items, not the 5 asked for",)
+    assert result.notes == ("there were 3 items, fewer than the 5 requested",)
     some, _ = driven(FakeTimedClient(), items(9), Load(OpenLoad(Arrivals(rate=2)), n=5))
     assert (some.n_items, some.notes) == (5, ())
 
@@ -357,7 +355,7 @@ def test_what_is_complete_is_kept_when_a_load_is_stopped(load: Load) -> None:
     assert result.n_cut == 3
     assert len(records) == result.n_done == result.n_sent - 3
     assert client.n_under_way == 0
-    assert "ended before it was complete" in result.notes[0]
+    assert "stopped early" in result.notes[0]
     assert max(at for at, _ in client.sent) <= 4.5
 
 
@@ -415,7 +413,9 @@ def test_warming_up_sends_so_many_at_a_time() -> None:
 
 def test_a_server_that_answers_nothing_ends_the_warm_up() -> None:
     source = [LoadItem("a", "x!"), LoadItem("b", "y!")]
-    with pytest.raises(BackendError, match=r"LOAD-004 none of 2 calls .* 'injected': asked to fail"):
+    with pytest.raises(
+        BackendError, match=r"LOAD-004 all 2 warm-up requests failed.* 'injected': asked to fail"
+    ):
         run_virtually(warm_up(FakeTimedClient(), source, Sampling(), 2, clock=now))
     run_virtually(warm_up(FakeTimedClient(), [*source, *items(1)], Sampling(), 2, clock=now))
 

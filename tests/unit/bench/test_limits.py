@@ -40,21 +40,21 @@ def test_several_stand_in_one_text_and_are_written_as_they_are_read() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "'' is no limit"),
-        ("fast", "'fast' is no limit"),
-        ("p99 ttft = 5ms", "is no limit"),
-        ("p99 ttft < -5ms", "is no limit"),
-        ("p99 tttf < 5ms", "unknown name 'tttf' (did you mean 'ttft'?)"),
+        ("", "'' is not a limit"),
+        ("fast", "'fast' is not a limit"),
+        ("p99 ttft = 5ms", "is not a limit"),
+        ("p99 ttft < -5ms", "is not a limit"),
+        ("p99 tttf < 5ms", "unknown metric 'tttf' (did you mean 'ttft'?)"),
         ("p98 ttft < 5ms", "unknown statistic 'p98' (did you mean"),
         ("p99 ttft < 500", "the unit is missing"),
         ("p99 ttft < 5%", "the unit is %"),
         ("p99 ttft < 5min", "the unit is min"),
-        ("p99 ttft > 5ms", "what is above it would be good"),
-        ("goodput < 95%, ttft < 1s", "what is below it would be good"),
-        ("failed < 1", "expected a share from 0% to 100%"),
-        ("failed < 101%", "expected a share from 0% to 100%"),
-        ("p99 failed < 1%", "expected a share from 0% to 100%, and no statistic"),
-        ("goodput > 95%", "'goodput' has no limit on each call"),
+        ("p99 ttft > 5ms", "a limit on ttft is a maximum"),
+        ("goodput < 95%, ttft < 1s", "a limit on goodput is a minimum"),
+        ("failed < 1", "expected a percentage from 0% to 100%"),
+        ("failed < 101%", "expected a percentage from 0% to 100%"),
+        ("p99 failed < 1%", "expected a percentage from 0% to 100%, without a statistic"),
+        ("goodput > 95%", "'goodput' needs a limit on each request"),
     ],
 )
 def test_what_is_no_limit_is_told(text: str, said: str) -> None:
@@ -74,8 +74,8 @@ def test_what_is_broken_says_what_was_seen() -> None:
     limits = LoadLimits.parse(["p99 ttft < 100ms", "mean ttft <= 200ms", "failed < 4%", "failed <= 4%"])
     seen = attempted(ttft_s=0.2, failed=0.04).summary
     assert limits.broken(seen) == (
-        "p99 ttft < 100ms: it was 200ms",
-        "failed < 4%: it was 4%",
+        "p99 ttft < 100ms: measured 200ms",
+        "failed < 4%: measured 4%",
     )
 
 
@@ -83,7 +83,7 @@ def test_when_nothing_was_answered_no_limit_on_times_is_kept() -> None:
     limits = LoadLimits.parse(["p99 ttft < 1s"])
     nothing = attempted(failed=1.0).summary
     limits.require_values(nothing)
-    assert limits.broken(nothing) == ("p99 ttft < 1000ms: no call was answered",)
+    assert limits.broken(nothing) == ("p99 ttft < 1000ms: no request succeeded",)
 
 
 def test_a_limit_on_what_is_not_seen_is_an_error_and_neither_kept_nor_broken() -> None:

@@ -212,7 +212,7 @@ def test_tokens_that_the_server_did_not_count_are_none_and_not_zero() -> None:
     assert found.throughput.total_tokens_per_s is None
     assert found.throughput.output_pieces_per_s == 2.0
     assert not {"tpot", "input_tokens", "output_tokens", "output_rate"} & set(found.metrics)
-    assert any("answers not counted by the server in 2 of 2" in note for note in found.notes)
+    assert any("did not count output tokens in 2 of 2" in note for note in found.notes)
 
 
 def test_where_some_replies_are_counted_the_others_are_said_to_be_missing() -> None:
@@ -266,13 +266,13 @@ def test_a_run_in_which_all_failed_is_said_to_have_nothing_to_measure() -> None:
     assert found.throughput.requests_per_s is None
     assert found.goodput is not None
     assert found.goodput.share == 0
-    assert found.notes == ("no call succeeded: there is nothing to measure",)
+    assert found.notes == ("no request succeeded: there is nothing to measure",)
 
 
 def test_a_window_shorter_than_three_calls_is_not_to_be_trusted() -> None:
     records = [call(at, at + 4, [at + 4], n_output=1, n_input=1) for at in range(10)]
     found = summary(records, window=SteadyWindow(0, 10, 1, 1))
-    assert any("shorter than three times its longest call" in note for note in found.notes)
+    assert any("shorter than three times its longest request" in note for note in found.notes)
     assert not summary(records, window=SteadyWindow(0, 14, 1, 1)).notes
 
 
@@ -337,5 +337,5 @@ def test_calls_in_step_are_all_in_the_throughput_of_the_steady_window() -> None:
 
 def test_a_window_in_which_no_call_succeeded_has_no_latencies_and_says_so() -> None:
     found = summary([call(10, 12)], window=SteadyWindow(10.5, 11.5, 1, 1))
-    assert found.notes == ("no call that began in the steady window succeeded: it has no latencies",)
+    assert found.notes == ("no request that started in the steady window succeeded: it has no latencies",)
     assert found.throughput.requests_per_s == pytest.approx(0.5)

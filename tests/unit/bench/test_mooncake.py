@@ -113,8 +113,8 @@ def test_what_lies_outside_or_out_of_order_is_said() -> None:
     trace = read(row(50), row(10), row(90), times=TraceTimes(end_ms=80))
     assert list(trace.offsets_s) == [0, 0.04]
     assert trace.notes == (
-        "1 of 3 requests of the trace lie outside of the part",
-        "the trace was not in the order of its times; it is sent in that order",
+        "1 of 3 requests of the trace are outside the selected part",
+        "the trace was not sorted by timestamp; its requests are sent in timestamp order",
     )
 
 
@@ -153,7 +153,7 @@ def test_warm_up_items_have_other_texts_of_the_same_lengths(tokenizer: Tokenizer
 @pytest.mark.parametrize(
     ("fields", "column", "said"),
     [
-        ({"input_length": 5}, "timestamp", "the row says no time"),
+        ({"input_length": 5}, "timestamp", "the row has no timestamp"),
         (row(-1), "timestamp", "-1"),
         (row(0, 0), "input_length", "found 0"),
         (row(0, output_length="many"), "output_length", "'many'"),

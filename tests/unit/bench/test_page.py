@@ -243,21 +243,21 @@ def test_tables_hold_every_statistic() -> None:
 
 
 def test_what_is_absent_is_said_in_words() -> None:
-    assert "did not come in pieces" in Page(render_page(PAGES["no stream"]())).text
-    assert "No call was answered." in Page(render_page(PAGES["all failed"]())).text
-    assert "No call was made." in Page(render_page(PAGES["no calls"]())).text
-    assert "No call was made." in Page(render_page(PAGES["nothing"]())).text
-    assert "there is no schedule to keep" in Page(render_page(PAGES["closed"]())).text
-    assert "There is one value only" in Page(render_page(PAGES["one call"]())).text
-    assert "No rung was finished." in Page(render_page(PAGES["no rungs"]())).text
+    assert "were not streamed" in Page(render_page(PAGES["no stream"]())).text
+    assert "No request succeeded." in Page(render_page(PAGES["all failed"]())).text
+    assert "No requests were sent." in Page(render_page(PAGES["no calls"]())).text
+    assert "No requests were sent." in Page(render_page(PAGES["nothing"]())).text
+    assert "so there is no schedule" in Page(render_page(PAGES["closed"]())).text
+    assert "All values are " in Page(render_page(PAGES["one call"]())).text
+    assert "No level was finished." in Page(render_page(PAGES["no rungs"]())).text
 
 
 def test_the_chosen_level_is_named() -> None:
     page = Page(render_page(PAGES["several"]()))
-    assert "The highest level that kept all limits: 4 at a time." in page.texts
-    assert "chosen: 4 at a time" in page.texts
+    assert "The highest level that met all limits: 4 concurrent." in page.texts
+    assert "chosen: 4 concurrent" in page.texts
     nothing = msgspec.structs.replace(several(), search=SearchView("rate", ("failed < 1 %",), (), None))
-    assert "No level that was tried kept all limits." in Page(render_page(nothing)).texts
+    assert "No tested level met all limits." in Page(render_page(nothing)).texts
 
 
 def test_a_rung_says_what_its_summary_says() -> None:

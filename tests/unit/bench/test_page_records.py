@@ -77,10 +77,10 @@ def test_rates_over_time_add_up_to_all_calls_and_tokens() -> None:
 def test_pieces_stand_for_tokens_that_were_not_counted() -> None:
     records = [msgspec.structs.replace(record, n_output=0) for record in closed_load(2, 10)]
     seen = view(records)
-    assert seen.output_unit == "pieces"
+    assert seen.output_unit == "chunks"
     assert seen.output is not None
     assert [one.absent for one in seen.whole.latencies if one.stats is None] == [
-        "The server did not count the tokens of its answers."
+        "The server did not count output tokens."
     ]
 
 
@@ -116,7 +116,9 @@ def test_the_steady_window_counts_from_the_first_call() -> None:
     assert seen.steady is not None
     assert seen.steady == TimeSpan(window.start - START, window.end - START)  # type: ignore[union-attr]
     assert seen.steady_note.startswith("Steady for")
-    assert view(records, level=400).steady_note.startswith("No steady window: at most 4 calls")
+    assert view(records, level=400).steady_note.startswith(
+        "No steady window: the peak was 4 concurrent requests"
+    )
 
 
 def test_concurrency_is_the_measured_one() -> None:

@@ -41,7 +41,7 @@ def test_a_few_missing_of_many_are_steady_too() -> None:
 def test_a_level_that_was_never_reached_is_named() -> None:
     found = find_steady_window(closed(4, 5), level=16)
     assert isinstance(found, NoSteadyWindow)
-    assert "at most 4 calls were under way at once" in found.reason
+    assert "the peak was 4 concurrent requests" in found.reason
 
 
 def test_a_level_that_was_only_touched_makes_no_window() -> None:
@@ -58,7 +58,7 @@ def test_a_load_without_calls_has_no_window() -> None:
 
 def test_an_open_load_that_is_mostly_idle_has_no_window() -> None:
     found = find_steady_window(under_way([(0, 1), (10, 11), (20, 21)]))
-    assert found == NoSteadyWindow("for more than half of the time no call was under way")
+    assert found == NoSteadyWindow("no request was in progress for more than half of the time")
 
 
 @pytest.mark.parametrize("seed", range(20))

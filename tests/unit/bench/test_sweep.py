@@ -61,7 +61,7 @@ def test_a_ladder_tells_the_level_with_the_highest_throughput() -> None:
     swept = asyncio.run(run_ladder((1, 2, 4, 8), "concurrency", attempt, on_trial=told.append))
     assert levels == [1, 2, 4, 8]
     assert swept.best == 8
-    assert (swept.ended, swept.is_partial) == ("all levels were tried", False)
+    assert (swept.ended, swept.is_partial) == ("all levels were tested", False)
     assert tuple(told) == swept.trials
 
 
@@ -74,7 +74,7 @@ def test_a_ladder_ends_when_throughput_fell_twice_in_a_row() -> None:
     assert swept.ended == "throughput fell twice, from 21 to 19 requests/s"
 
 
-@pytest.mark.parametrize(("failed", "said"), [(0.06, "6.0% of the calls failed"), (1.0, "100.0%")])
+@pytest.mark.parametrize(("failed", "said"), [(0.06, "6.0% of the requests failed"), (1.0, "100.0%")])
 def test_a_ladder_ends_when_too_many_calls_fail(failed: float, said: str) -> None:
     attempt, levels = attempts(lambda level: attempted(per_s=level, failed=failed if level > 2 else 0.05))
     swept = asyncio.run(run_ladder((1, 2, 4, 8), "rate", attempt))
@@ -123,7 +123,7 @@ def test_a_search_finds_the_number_of_clients_exactly_where_few_are_kept(start: 
     assert len(set(levels)) == len(levels)
     if capacity == 0:
         assert swept.best is None
-        assert swept.ended == "not even 1 keeps the limits"
+        assert swept.ended == "even 1 does not meet the limits"
     elif capacity < 100:
         assert swept.best == capacity
     else:
@@ -136,10 +136,10 @@ def test_a_search_goes_no_higher_than_it_may() -> None:
     swept = asyncio.run(find_highest_level(SearchPlan("rate", 3, most=20), LIMITS, attempt))
     assert levels == [3, 6, 12, 20]
     assert swept.best == 20
-    assert swept.ended == "20 keeps the limits, and no higher level was to be tried"
+    assert swept.ended == "20 meets the limits, and it is the highest level allowed"
     swept = asyncio.run(find_highest_level(SearchPlan("rate", 3, trials_at_most=4), LIMITS, attempt))
     assert (len(swept.trials), swept.best) == (4, 24)
-    assert "4 trials were made" in swept.ended
+    assert "maximum of 4 trials was reached" in swept.ended
 
 
 def test_a_level_at_which_the_client_was_the_limit_is_no_level_of_the_server() -> None:
@@ -147,20 +147,20 @@ def test_a_level_at_which_the_client_was_the_limit_is_no_level_of_the_server() -
     swept = asyncio.run(find_highest_level(SearchPlan("rate", 10, tolerance=0.1), LIMITS, attempt))
     assert swept.best is not None
     assert 45 <= swept.best <= 50
-    assert any("client itself was the limit" in said for trial in swept.trials for said in trial.broken)
+    assert any("client was the bottleneck" in said for trial in swept.trials for said in trial.broken)
 
 
 def test_a_person_may_end_a_search() -> None:
     attempt, levels = attempts(lambda level: attempted(is_partial=level > 3))
     swept = asyncio.run(find_highest_level(SearchPlan("rate", 1), LIMITS, attempt))
     assert levels == [1, 2, 4]
-    assert (swept.best, swept.is_partial, swept.ended) == (2, True, "it was ended from outside")
+    assert (swept.best, swept.is_partial, swept.ended) == (2, True, "interrupted")
     assert swept.limits == ("p99 ttft < 500ms",)
 
 
 def test_a_search_needs_a_limit_that_levels_can_break() -> None:
     attempt, levels = attempts(lambda level: attempted())
-    with pytest.raises(UsageError, match="LOAD-005 there is no limit on all calls"):
+    with pytest.raises(UsageError, match="LOAD-005 there is no limit on all requests"):
         asyncio.run(find_highest_level(SearchPlan("rate"), LoadLimits.parse(["ttft < 500ms"]), attempt))
     assert levels == []
 
@@ -168,12 +168,12 @@ def test_a_search_needs_a_limit_that_levels_can_break() -> None:
 @pytest.mark.parametrize(
     ("of", "values", "said"),
     [
-        ("rate", {"start": 0}, "begins at 0"),
+        ("rate", {"start": 0}, "starts at 0"),
         ("rate", {"start": 9, "most": 3}, "from 9 to 3"),
         ("rate", {"tolerance": 0}, "tolerance is 0"),
         ("rate", {"trials_at_most": 0}, "0 trials"),
-        ("concurrency", {"start": 1.5}, "whole numbers"),
-        ("concurrency", {"start": 1, "most": 2.5}, "whole numbers"),
+        ("concurrency", {"start": 1.5}, "integers"),
+        ("concurrency", {"start": 1, "most": 2.5}, "integers"),
     ],
 )
 def test_searches_that_cannot_be_are_told(of: LevelKind, values: dict[str, float], said: str) -> None:
@@ -195,7 +195,7 @@ def test_a_search_goes_no_lower_once_calls_were_alone_and_broke_a_limit() -> Non
     assert levels == [32, 16, 8]
     assert (swept.best, swept.ended) == (
         None,
-        "not even 8 keeps the limits, where no two calls were under way at once",
+        "even 8 does not meet the limits, although no two requests were concurrent",
     )
 
 
@@ -217,10 +217,10 @@ def test_a_ladder_goes_no_higher_when_no_call_ended() -> None:
     attempt, levels = attempts(lambda level: attempted(n=0))
     swept = asyncio.run(run_ladder((1, 2), "concurrency", attempt))
     assert (levels, swept.best) == ([1], None)
-    assert "at 1 no call was answered" in swept.ended
+    assert "at 1 no request succeeded" in swept.ended
 
 
 def test_the_levels_of_a_ladder_say_which_limits_they_broke() -> None:
     attempt, _ = attempts(lambda level: attempted(ttft_s=level))
     swept = asyncio.run(run_ladder((0.1, 2), "rate", attempt, limits=LIMITS))
-    assert [trial.broken for trial in swept.trials] == [(), ("p99 ttft < 500ms: it was 2000ms",)]
+    assert [trial.broken for trial in swept.trials] == [(), ("p99 ttft < 500ms: measured 2000ms",)]

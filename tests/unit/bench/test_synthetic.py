@@ -129,20 +129,24 @@ def test_what_cannot_be_exact_is_said() -> None:
     load = SyntheticItemSource(SyntheticSpec(2, ConstantLength(5), kind="token_ids"), Merging())
     assert [item.n_prompt_tokens for item in load] == [3, 3]
     assert load.came_up(0) == (
-        "2 prompts could not be made with exactly the tokens asked for; they are off by -2 to -2 tokens",
+        "2 prompts do not have exactly the requested number of tokens; they are off by -2 to -2 tokens",
     )
 
 
 @pytest.mark.parametrize(
     ("spec", "code", "said"),
     [
-        (SyntheticSpec(1, ConstantLength(9), kind="token_ids"), "BENCH-021", "no tokenizer was named"),
+        (
+            SyntheticSpec(1, ConstantLength(9), kind="token_ids"),
+            "BENCH-021",
+            "need a tokenizer, but none was given",
+        ),
         (SyntheticSpec(0, ConstantLength(9)), "BENCH-025", "0 requests"),
         (SyntheticSpec(1, ConstantLength(9), prefix_groups=0), "BENCH-025", "0 prefix groups"),
         (
             SyntheticSpec(1, Uniform(9, 20), shared_prefix=10),
             "BENCH-025",
-            "share 10 tokens, and the shortest has 9",
+            "share 10 tokens, but the shortest has 9",
         ),
     ],
 )
@@ -211,7 +215,7 @@ UNIFORM = {"MinValue": 1, "MaxValue": 2}
     [
         ({"RequestCount": 1}, "'Type' is missing"),
         (config({}, Type="strings"), "'Type': found 'strings'"),
-        (config({}, RequestCount=0), "'RequestCount': found 0, expected a whole number from 1 to 1048576"),
+        (config({}, RequestCount=0), "'RequestCount': found 0, expected an integer from 1 to 1048576"),
         (config({}, RequestCount=True), "'RequestCount': found True"),
         (config({}, RequestCount="10"), "'RequestCount': found '10'"),
         (config({}, TrustRemoteCode=1), "'TrustRemoteCode': found 1"),
@@ -257,7 +261,7 @@ UNIFORM = {"MinValue": 1, "MaxValue": 2}
         ),
         (
             {"Type": "tokenid", "RequestCount": 1, "TokenIdConfig": {"RequestSize": 8, "PrefixLen": 9}},
-            "'TokenIdConfig.PrefixLen': found 9, expected a whole number from 0 to 8",
+            "'TokenIdConfig.PrefixLen': found 9, expected an integer from 0 to 8",
         ),
     ],
 )

@@ -154,13 +154,13 @@ def test_a_tokenizer_that_is_not_there_is_told(tmp_path: Path) -> None:
     pytest.importorskip("tokenizers")
     (tmp_path / "tokenizer.json").write_text('{"model": 1}', encoding="utf-8")
     for path, said in (
-        (tmp_path / "nowhere", "no such file"),
-        (tmp_path / "tokenizer.json", "does not load"),
+        (tmp_path / "nowhere", "the file or folder does not exist"),
+        (tmp_path / "tokenizer.json", "cannot load the tokenizer"),
     ):
         with pytest.raises(UsageError) as caught:
             open_tokenizer(str(path))
         assert caught.value.problems[0].code == "BENCH-021"
         assert said in caught.value.problems[0].what
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UsageError, match="in this folder"):
+    with pytest.raises(UsageError, match=r"the folder has no tokenizer\.json"):
         open_tokenizer(str(tmp_path / "empty"))

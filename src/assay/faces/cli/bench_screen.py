@@ -167,9 +167,7 @@ def _verdict(swept: SweepResult) -> str:
     if swept.best is None:
         return f"no level meets the limits: {swept.ended}"
     best = (
-        f"{swept.best:g} keeps the limits"
-        if swept.limits
-        else f"{swept.best:g} let the most requests through"
+        f"{swept.best:g} meets the limits" if swept.limits else f"{swept.best:g} has the highest throughput"
     )
     # The reason why a search ended often names the level already.
     text = swept.ended if swept.ended.startswith(best) else f"{best}; {swept.ended}"
