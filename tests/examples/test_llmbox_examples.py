@@ -169,7 +169,7 @@ def test_gsm8k_repeats_its_instruction_and_parts_examples_by_an_empty_line(share
     # Fewer exemplars than shots: all are shown, and a person is told.
     (one,) = compiled(known("gsm8k"), shared_data, shots=8, cot="base", limit=Limit(1, "first"))
     assert re.fullmatch(f"({solved}){{4}}{block}", first_prompt(one))
-    assert any("there are 4 examples" in note for note in one.notes)
+    assert any("there are only 4 examples" in note for note in one.notes)
 
 
 @pytest.mark.parametrize(

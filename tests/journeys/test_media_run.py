@@ -292,6 +292,6 @@ def test_how_much_is_kept_is_no_part_of_what_a_run_is(shared_data: Path, workdir
 def test_what_is_no_size_is_told_before_a_model_is_asked(shared_data: Path, workdir: Path) -> None:
     result = assay("run", str(SPOKEN), "--data-root", str(shared_data), "-m", "mock", "--keep-media", "lots")
     assert result.status == 2
-    assert "setting 'keep_media' (from the flag): found 'lots'" in result.err
+    assert "setting 'keep_media' (from the flag) is 'lots'" in result.err
     assert "a size such as 256MB" in result.err
     assert not list(workdir.iterdir())
