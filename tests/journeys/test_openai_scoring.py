@@ -63,7 +63,7 @@ def test_a_run_on_a_server_scores_as_the_same_model_here(folder: Path, chat: str
         n_probes = len(server.bodies) - n_asked
         assert n_probes <= 12, "the server is asked what it can do, and nothing that the journal holds"
         checked = assay("check", "data.csv", "-m", server.model, *BOTH, "--chat", chat)
-        assert f"ppl is asked for by prompt_logprobs of {path}" in checked.out, checked.out + checked.err
+        assert f"ppl is computed by prompt_logprobs of {path}" in checked.out, checked.out + checked.err
     here, there = scores("local"), scores("served")
     assert here.keys() == there.keys()
     for key, one in here.items():

@@ -99,7 +99,7 @@ def test_a_server_that_reports_another_model_is_asked_and_reuse_is_reported(work
         assert len(server.bodies) == 16, "no answer of the first model is in the second one's cache"
         other = assay(*command, "--out", "one")
     assert other.status == 2
-    assert "the server reported {'root': '/models/a'}, and reports {'root': '/models/b'} now" in other.err
+    assert "the server reported {'root': '/models/a'} and now reports {'root': '/models/b'}" in other.err
 
 
 def test_calls_of_tools_are_answers_and_are_shown(workdir: Path) -> None:

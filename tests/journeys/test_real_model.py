@@ -43,7 +43,7 @@ def test_three_methods_and_an_explanation(workdir: Path) -> None:
         assert re.search(rf"arithmetic +{method} +3/3", result.out)
     assert "of the next-token probability fell on the labels" in result.out
     work = re.search(
-        r"model: .* tokens computed for .* asked \(.* to 1\), padding 0\.0 %, .* tokens/s", result.out
+        r"model: .* tokens computed for .* requested \(.* to 1\), padding 0\.0 %, .* tokens/s", result.out
     )
     assert work is not None
     assert work.group() in assay("report", "last").out
@@ -173,7 +173,7 @@ def test_twenty_shots_in_a_context_that_holds_fewer_for_some(workdir: Path) -> N
 def test_check_finds_prompts_that_are_too_long_and_the_run_counts_them_as_failed(workdir: Path) -> None:
     (workdir / "long.csv").write_text(f"question,answer\n1+1=,2\n{'word ' * 9_000},2\n", encoding="utf-8")
     result = assay("check", "long.csv", "-m", "smollm2")
-    assert "1 prompts are longer than the model's 8,192 tokens" in result.out
+    assert "1 prompts are longer than the model's context of 8,192 tokens" in result.out
     run = assay("run", "long.csv", "--max-tokens", "2", "--no-cache", "--out", "run")
     assert run.status == 3
     (score,) = [

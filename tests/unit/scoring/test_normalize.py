@@ -36,7 +36,7 @@ from assay.scoring.normalize import (
         ("사이다", "사이다"),
         ("입니다", "입니다"),
         ("\u1109\u1165\u110b\u116e\u11af", "서울"),
-        ("?!", ""),
+        ("?!", "?!"),
     ],
 )
 def test_normalize(text: str, normal: str) -> None:

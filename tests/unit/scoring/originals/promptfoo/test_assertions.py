@@ -180,7 +180,7 @@ def test_what_cannot_be_decided_is_rejected_by_name(cell: str, word: str) -> Non
         ({"type": "contains", "value": "a", "transform": "output.trim()"}, "'transform'"),
         ({"type": "contains", "value": "a", "weight": "2"}, "'weight'"),
         ({"type": "contains", "value": "file://x.txt"}, "file://x.txt"),
-        ({"type": "assert-set", "assert": []}, "one assertion or more"),
+        ({"type": "assert-set", "assert": []}, "at least one assertion"),
         ({"type": "cost", "threshold": 1}, "'cost'"),
     ],
 )
