@@ -19,7 +19,7 @@ def build_disk_full_error(error: OSError, fix: str, folder: Path | None = None) 
     """Return STORE-009 if an error means that the disk is full; None for any other error."""
     if error.errno not in _REASONS:
         return None
-    what = f"no space left to write: {error.strerror}"
+    what = f"writing failed: {error.strerror}"
     return StoreError(Problem(DISK_FULL, what, fix, None if folder is None else Origin(str(folder))))
 
 

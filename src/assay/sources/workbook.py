@@ -266,7 +266,7 @@ def _find_cell_problems(
         yield Problem("SOURCE-018", what, "unmerge them and fill each column, or delete the row", where)
 
 
-_RECALCULATE = "open the workbook in a spreadsheet program and save itto store the values of formulas"
+_RECALCULATE = "open the workbook in a spreadsheet program and save it, to store the values of formulas"
 
 
 def _convert_value(value: Any) -> Any:

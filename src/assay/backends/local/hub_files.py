@@ -347,11 +347,11 @@ class HubGgufFiles(HubCommit):
         file = self._snapshot.files.get(self._file)
         if file is None:
             ggufs = gguf_files(self._snapshot.files)
-            what = f"the repository {self.repository} available no file {self._file!r}"
+            what = f"the repository {self.repository} has no file {self._file!r}"
             if self._snapshot.is_cached:
                 with self._explaining_errors():
                     raise HubTrouble(TroubleKind.OFFLINE, f"{what} in the cache")
-            available = f"; it available {describe_files(ggufs)}" if ggufs else "; it available no GGUF files"
+            available = f"; it has {describe_files(ggufs)}" if ggufs else "; it has no GGUF files"
             fix = f"write hf:{self.repository}/{ggufs[0].path}" if ggufs else f"write hf:{self.repository}"
             raise nothing_to_load_error(f"{what}{available}", fix)
         return GgufFiles(self._download([file]) / self._file)

@@ -195,7 +195,7 @@ def _to_user_error(error: Exception) -> AssayError | None:
             return full
         where = None if error.filename is None else Origin(os.fsdecode(error.filename))
         if isinstance(error, PermissionError):
-            what = f"permission denied: {error.strerror}"
+            what = f"the system rejects it: {error.strerror}"
             fix = "check the owner and the permissions with `ls -l`, or use another path"
             return StoreError(Problem("STORE-014", what, fix, where))
         if where is not None and error.errno in _SYSTEM_FAULTS:
