@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# The tests start hundreds of programs: each would compile the package anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup demo test test-quick test-vllm docs check format bench bench-vllm bench-parity bench-invariance bench-scale bench-formatting bench-api bench-serving bench-workers bench-looking pictures clean
 
@@ -27,8 +29,8 @@ setup: $(VENV)/.dev ## make .venv with everything
 demo: $(VENV)/.hf ## evaluate the embedded model on the questions in examples/, by all three methods
 	$(BIN)/assay run examples/arithmetic.csv --method ppl,prob,gen --ppl-target text --max-tokens 48
 
-# Tests that mostly wait, for programs and servers: they run beside all others, and take about as long.
-WAITING := tests/journeys
+# Tests that mostly wait, for programs, servers and browsers: they run beside all others, and take about as long.
+WAITING := tests/journeys tests/browser
 
 test: $(VENV)/.dev ## run the tests, in two processes side by side
 	@log=$$(mktemp); \

@@ -21,13 +21,14 @@ if not __package__:  # run by its path
 
 import msgspec
 
+from assay.core.compilation import Compilation
 from assay.core.errors import AssayError
 from assay.core.prompt import Prompt
 from assay.dialects.openicl.authored.code import get_short_name
-from assay.dialects.openicl.compile import CompiledEntry
 from assay.dialects.openicl.config.entry import DatasetEntry
 from assay.dialects.openicl.entries import ConfigEntry
 from assay.dialects.openicl.multimodal_prompts import MULTIMODAL_TEMPLATE as MULTIMODAL
+from assay.dialects.openicl.task import ConfigTask
 from assay.dialects.shared.template import TemplateFailure
 from assay.results.rows import markdown_list, markdown_table
 from benchmarks.openicl_compiled import Compiler, with_fixed_examples
@@ -201,7 +202,7 @@ def originals(entry: Any, way: Way, original: Original, asking: Asking) -> list[
     ]
 
 
-def asked(compiled: CompiledEntry) -> Iterator[str | Messages]:
+def asked(compiled: Compilation[ConfigTask]) -> Iterator[str | Messages]:
     """Yield what Assay sends to a model, in the order of rows and labels."""
     for sample in compiled.task.samples():
         for request in compiled.task.requests(sample):

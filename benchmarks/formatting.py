@@ -26,6 +26,7 @@ if not __package__:  # run by its path
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from assay.app.datasets import compile_datasets
+from assay.core.method import Method
 from assay.core.task import TaskSettings
 from assay.results.rows import markdown_table
 from benchmarks.record import add_output_options, hand_over, setting
@@ -79,7 +80,7 @@ class Timed(NamedTuple):
 
     language: str
     instruction: str
-    method: str
+    method: Method
     shots: int
     compiling: float
     """Seconds until the task stands: rows read, checked and formatted or transformed."""
@@ -106,7 +107,7 @@ def measure(folder: Path, n_rows: int) -> list[Timed]:
     every = [*write_classes(folder / "classes", n_rows), write_transform(folder / "transforms", n_rows)]
     timed = []
     for language, instruction, path in every:
-        for method in ("ppl", "gen"):
+        for method in (Method.PPL, Method.GEN):
             for shots in (0, 5):
                 turns = [one_turn(path, method, shots) for _ in range(TURNS)]
                 compiling = min(turn[0] for turn in turns)
@@ -153,7 +154,7 @@ def write_rows(path: Path, n: int, *, is_standard: bool = False) -> None:
             file.write(json.dumps(row) + "\n")
 
 
-def one_turn(path: Path, method: str, shots: int) -> tuple[float, float, int]:
+def one_turn(path: Path, method: Method, shots: int) -> tuple[float, float, int]:
     """Compile a dataset and make all requests; return both processor seconds and how many they were."""
     begun = time.process_time()
     settings = TaskSettings(methods=(method,), shots=shots)

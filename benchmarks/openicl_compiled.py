@@ -11,16 +11,18 @@ import msgspec
 
 from assay.app.openicl_scoring import OpenIclScoring, build_author_imports
 from assay.backends.hf.sentence_encoder import open_embedder
+from assay.core.compilation import Compilation
 from assay.core.errors import AssayError
 from assay.core.origin import Origin
 from assay.core.task import TaskSettings
 from assay.dialects.openicl.arguments import ConfigArguments
 from assay.dialects.openicl.authored.base_classes import BaseDataset
 from assay.dialects.openicl.authored.code import AuthorCode, get_short_name
-from assay.dialects.openicl.compile import CompiledEntry, compile_entry
+from assay.dialects.openicl.compile import compile_entry
 from assay.dialects.openicl.config.entry import Component, DatasetEntry
 from assay.dialects.openicl.entries import ConfigEntry
 from assay.dialects.openicl.entry_validation import EntryContext, OpenIclTools
+from assay.dialects.openicl.task import ConfigTask
 from assay.dialects.openicl.templates.meta import read_meta_template
 from benchmarks.openicl_original import Way
 
@@ -65,7 +67,7 @@ class Compiler:
         way: Way,
         *,
         is_faithful: bool,
-    ) -> CompiledEntry:
+    ) -> Compilation[ConfigTask]:
         """Return an entry as a task; AssayError for what is wrong with it."""
         self._code.splits = splits
         arguments = ConfigArguments(self._checkout, read_meta_template(way.meta, []))

@@ -100,7 +100,7 @@ def assay_side(dataset: Dataset, rows: Sequence[dict[str, Any]], folder: Path) -
     table = write_rows(
         (made for row in rows for made in dataset.prepare(row)), folder / f"{dataset.name}.jsonl"
     )
-    result = score(table, dataset.table, folder / f"run-{dataset.name}", method="ppl")
+    result = score(table, dataset.table, folder / f"run-{dataset.name}", method="ppl", score_by="pmi")
     stored = StoredRun(result.folder)
     responses = {response.request_id: response.outcome for response in stored.responses()}
     scored = []

@@ -33,8 +33,8 @@ if not __package__:  # run by its path
 from assay.results.rows import markdown_table
 from benchmarks.record import add_output_options, hand_over, setting
 
-REQUESTS = {"gen": 1, "ppl,prob": 9, "ppl,prob,gen": 10}
-"""Requests per row of four options: ppl asks each with and without its question, prob and gen once."""
+REQUESTS = {"gen": 1, "ppl,prob": 5, "ppl,prob,gen": 6}
+"""Requests per row of four options: ppl scores each option, prob and gen send one request."""
 REPEATS = 15
 
 FIRST_REQUEST = """

@@ -10,6 +10,7 @@ import pytest
 import sqlalchemy
 from hypothesis import settings
 
+from assay.backends.cache_dir import cache_dir
 from postgres_server import programs, running_server
 
 # Timings decide no test: a busy machine may take its time over an example.
@@ -20,6 +21,9 @@ settings.load_profile("unhurried")
 # inherits that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Threads that wait for each other crawl on a machine that does other work too: the other half of the tests.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # No test asks the real hub: nobody listens there. Tests of the hub name one of their own.
 os.environ["HF_ENDPOINT"] = "http://127.0.0.1:9"
@@ -52,15 +56,27 @@ def workdir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.fixture(scope="session")
-def one_thread() -> Iterator[None]:
-    """Compute in one thread: threads that wait for each other crawl on a machine that does other work too."""
-    import torch
+@pytest.fixture(scope="session", autouse=True)
+def _cache_of_this_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A cache of these tests alone: the answers of an earlier session would hide what is broken now."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ASSAY_CACHE", str(make_cache(tmp_path_factory)))
+        yield
 
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+
+@pytest.fixture
+def empty_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache without an answer, for tests that count what a model is asked."""
+    monkeypatch.setenv("ASSAY_CACHE", str(make_cache(tmp_path_factory)))
+
+
+def make_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a cache that has nothing but the weights of the embedded model: unpacking them takes long."""
+    unpacked = cache_dir() / "models"
+    unpacked.mkdir(parents=True, exist_ok=True)
+    cache = tmp_path_factory.mktemp("cache")
+    (cache / "models").symlink_to(unpacked)
+    return cache
 
 
 @pytest.fixture(scope="session")

@@ -37,6 +37,8 @@ BANNED = {
     r"\bThis page answers\b": "what the reader can do after the page",
 }
 """Patterns of phrases, and what to write instead."""
+_FILE_KEYS = frozenset({'"quirks"'})
+"""Keys of stored files, which keep their names."""
 _PATTERN = re.compile("|".join(f"(?:{pattern})" for pattern in BANNED), re.IGNORECASE)
 _QUOTED = re.compile(r"(?<!`)`[^`\n]*`(?!`)")
 _JS_PROSE = re.compile(r"//.*|\"[^\"]*\"|'[^']*'|`[^`]*`")
@@ -72,7 +74,7 @@ def _read_prose(path: Path) -> Iterator[tuple[int, str]]:
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".py":
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            if token.type in (tokenize.STRING, tokenize.COMMENT):
+            if token.string not in _FILE_KEYS and token.type in (tokenize.STRING, tokenize.COMMENT):
                 # The expressions of an f-string are code.
                 yield token.start[0], re.sub(r"\{[^{}]*\}", "", token.string)
         return

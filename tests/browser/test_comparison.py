@@ -66,7 +66,7 @@ def test_the_head_says_who_is_better(browser_page: Page, two: str) -> None:
     expect(browser_page.locator("h1")).to_have_text("bees vs seas")
     told = browser_page.locator(".sentences li.real").inner_text()
     assert told.startswith("mixed · gen: B scores 40.0 points lower than A (B - A = -40.0, 95 % interval")
-    expect(browser_page.locator(".forest-row.by-0")).to_have_count(1)
+    expect(browser_page.locator(".forest-row.series-0")).to_have_count(1)
 
 
 def test_cells_of_the_fourfold_table_show_their_samples(browser_page: Page, two: str) -> None:

@@ -39,7 +39,7 @@ def test_the_score_stands_with_its_company(browser_page: Page, report: str) -> N
     expect(cards).to_have_count(2)
     card = cards.nth(0).inner_text()
     assert "95 % interval" in card
-    assert "of 200 scored" in card
+    assert "of 200 counted" in card
     for word in ("unanswered", "truncated", "failed"):
         assert word in card
 

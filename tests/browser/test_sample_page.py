@@ -736,9 +736,7 @@ def test_steps_follow_the_order_of_the_table(browser_page: Page, letters: Path) 
 
 def test_a_link_leads_to_a_part(browser_page: Page, letters: Path) -> None:
     open_sample(browser_page, letters, "q05", method="ppl", part="tokens")
-    browser_page.wait_for_function(
-        "Math.abs(document.querySelector('[data-part=tokens]').getBoundingClientRect().top) < 60"
-    )
+    expect(browser_page.locator("[data-part=tokens]")).to_be_in_viewport()
 
 
 def test_copies_are_exact(browser_page: Page, tmp_path: Path) -> None:

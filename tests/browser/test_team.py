@@ -81,7 +81,7 @@ def test_an_evaluation_is_started_watched_and_looked_into(browser_page: Page, se
     assert page.evaluate("window.stays")
     card = page.locator(".score")
     expect(card).to_contain_text("95 % interval")
-    expect(card).to_contain_text("6 of 6 scored")
+    expect(card).to_contain_text("6 of 6 counted")
     expect(page.get_by_label("Events")).to_contain_text(re.compile("submitted by owner.*complete", re.DOTALL))
     expect(page.get_by_label("Non-default settings")).to_contain_text("first:6")
     shown = card.locator("b").inner_text().split()[0]

@@ -12,10 +12,11 @@ from playwright.sync_api import Page, expect
 from assay.core.errors import Problem
 from assay.core.origin import Origin
 from assay.core.roles import Role
+from assay.core.team import JobState, Provenance, RegisteredDataset, RegisteredModel
 from assay.ledger.database import open_database
-from assay.ledger.datasets import Dataset, Datasets, Provenance
-from assay.ledger.jobs import JobQueue, JobRequest, JobState
-from assay.ledger.models import Model, Models
+from assay.ledger.datasets import Datasets
+from assay.ledger.jobs import JobQueue, JobRequest
+from assay.ledger.models import Models
 from assay.ledger.tokens import Tokens
 from browser.hostile_texts import HOSTILE, require_text_alone
 from fakes.team_server import TeamServer
@@ -48,7 +49,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hostile]:
         database = open_database(folder / "assay-team" / "team.db")
         all_texts = "\n".join(_TEXTS)
         Datasets(database).add(
-            Dataset(
+            RegisteredDataset(
                 "rows",
                 str(folder / "rows.csv"),
                 _SHOWN,
@@ -61,9 +62,9 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hostile]:
                 _SHOWN,
             )
         )
-        Datasets(database).add(Dataset("gone", "/nowhere.csv", "table", Provenance.UPLOAD, _SHOWN))
+        Datasets(database).add(RegisteredDataset("gone", "/nowhere.csv", "table", Provenance.UPLOAD, _SHOWN))
         Models(database).add(
-            Model("model", _SHOWN, {text: text for text in _TEXTS}, all_texts, registered_by=_SHOWN)
+            RegisteredModel("model", _SHOWN, {text: text for text in _TEXTS}, all_texts, registered_by=_SHOWN)
         )
         queue = JobQueue(database)
         said = {"stop": _TEXTS, "cot": all_texts, _SHOWN: _SHOWN}

@@ -17,10 +17,10 @@ import pytest
 from litestar.types import Message, Receive, Scope, Send
 from playwright.sync_api import BrowserContext, Page, Route, expect
 
-from assay.core.markup import escape_invisible
 from assay.core.run import RunStatus
 from assay.faces.web.security.gate import Gate
 from assay.faces.web.view import Viewer
+from assay.results.pages.markup import escape_invisible
 from browser.hostile_texts import HOSTILE, require_text_alone
 from browser.watched import Faults
 from fakes.run_folders import append_samples, write_run

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -58,20 +57,6 @@ _IN_WORKERS = {
     "mock, ray": lambda: open_model(RunSettings(model="mock", workers=2, on="ray:local")),
 }
 _OPENED: dict[str, Backend] = {}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread() -> Iterator[None]:
-    """Compute in one thread: threads that wait for each other crawl on a machine that does other work too."""
-    if importlib.util.find_spec("torch") is None:
-        yield  # The mock needs nothing.
-        return
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

@@ -14,17 +14,9 @@ from hypothesis import strategies as st
 from sqlalchemy import text
 
 from assay.core.errors import Problem, StoreError
+from assay.core.team import ACTIVE_STATES, ENDED_STATES, JobState
 from assay.ledger.database import Database, open_database
-from assay.ledger.jobs import (
-    ACTIVE_STATES,
-    ENDED_STATES,
-    LOSSES_AT_MOST,
-    Claim,
-    JobQueue,
-    JobRequest,
-    JobState,
-    LostClaim,
-)
+from assay.ledger.jobs import LOSSES_AT_MOST, Claim, JobQueue, JobRequest, LostClaim
 
 _GONE = -1.0
 """A lease that has run out when it begins."""

@@ -11,10 +11,11 @@ from sqlalchemy import text
 
 from assay.core.errors import StoreError
 from assay.core.roles import Bearer, Role
+from assay.core.team import Provenance, RegisteredDataset, RegisteredModel
 from assay.ledger.database import Database, open_database
-from assay.ledger.datasets import Dataset, Datasets, Provenance
+from assay.ledger.datasets import Datasets
 from assay.ledger.jobs import JobQueue, JobRequest
-from assay.ledger.models import Model, Models
+from assay.ledger.models import Models
 from assay.ledger.tokens import Tokens
 
 
@@ -89,15 +90,17 @@ def test_two_tokens_of_one_name_are_refused(database: Database) -> None:
 
 def test_a_model_is_kept_under_its_name(database: Database) -> None:
     models = Models(database)
-    qwen = Model("qwen", "openai:qwen@http://h/v1", {"key_env": "KEY"}, "a model", registered_by="ann")
-    large = Model("large", "hf:/large", {"num_gpus": "2"}, workers=4, on="ray:head:6379")
+    qwen = RegisteredModel(
+        "qwen", "openai:qwen@http://h/v1", {"key_env": "KEY"}, "a model", registered_by="ann"
+    )
+    large = RegisteredModel("large", "hf:/large", {"num_gpus": "2"}, workers=4, on="ray:head:6379")
     for model in (qwen, large):
         models.add(model)
         kept = models.get(model.name)
         assert kept.registered_at > 0
         assert msgspec.structs.replace(kept, registered_at=0.0) == model
     with pytest.raises(StoreError) as caught:
-        models.add(Model("qwen", "mock"))
+        models.add(RegisteredModel("qwen", "mock"))
     assert code_of(caught) == "TEAM-030"
     with pytest.raises(StoreError) as caught:
         models.get("qwem")
@@ -113,8 +116,8 @@ def test_a_model_is_kept_under_its_name(database: Database) -> None:
         models.delete("qwen")
 
 
-def dataset(name: str, provenance: Provenance = Provenance.FOLDER) -> Dataset:
-    return Dataset(
+def dataset(name: str, provenance: Provenance = Provenance.FOLDER) -> RegisteredDataset:
+    return RegisteredDataset(
         name,
         f"/data/{name}.csv",
         "table",
@@ -178,7 +181,7 @@ def test_of_two_who_delete_an_upload_one_is_told_that_it_is_gone(
 def test_a_dataset_is_kept_as_long_as_a_job_needs_it(database: Database) -> None:
     datasets, queue = Datasets(database), JobQueue(database)
     for name in ("mine", "yours"):
-        datasets.add(Dataset(name, f"/data/{name}.csv", "table", Provenance.UPLOAD))
+        datasets.add(RegisteredDataset(name, f"/data/{name}.csv", "table", Provenance.UPLOAD))
 
     def delete(name: str) -> None:
         datasets.delete(name, lambda connection: queue.require_unused_dataset(connection, name))
@@ -208,7 +211,7 @@ def test_a_dataset_is_kept_as_long_as_a_job_needs_it(database: Database) -> None
 def test_a_job_is_queued_only_while_its_datasets_are_there(database: Database) -> None:
     datasets, queue = Datasets(database), JobQueue(database)
     asked = JobRequest("m", ("mine",), {}, b"", "mine-m", "ann")
-    looked_at = datasets.add(Dataset("mine", "/data/a/mine.csv", "table", Provenance.UPLOAD))
+    looked_at = datasets.add(RegisteredDataset("mine", "/data/a/mine.csv", "table", Provenance.UPLOAD))
 
     def submit() -> None:
         queue.submit(asked, lambda connection: datasets.require(connection, [looked_at]))
@@ -219,7 +222,7 @@ def test_a_job_is_queued_only_while_its_datasets_are_there(database: Database) -
     with pytest.raises(StoreError, match="TEAM-041"):
         submit()
     # Another one has its name by now: it was not the one that was checked.
-    datasets.add(Dataset("mine", "/data/b/mine.csv", "table", Provenance.UPLOAD))
+    datasets.add(RegisteredDataset("mine", "/data/b/mine.csv", "table", Provenance.UPLOAD))
     with pytest.raises(StoreError, match="TEAM-041"):
         submit()
     assert len(queue.jobs()) == 1

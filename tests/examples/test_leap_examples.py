@@ -18,12 +18,12 @@ from typing import Any, NamedTuple
 import pytest
 
 from assay.app.datasets import compile_datasets
+from assay.core.compilation import CompiledDataset
 from assay.core.ids import digest
 from assay.core.limit import Limit
 from assay.core.prompt import final_text
 from assay.core.request import Ask, Generate, Span
 from assay.core.task import TaskSettings
-from assay.dialects.shared.compilation import CompiledDataset
 from cli import assay
 from fakes.kept_prompts import blotted, check_kept, described, texts_in
 

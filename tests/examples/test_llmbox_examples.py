@@ -17,13 +17,13 @@ import pytest
 
 from assay.app.datasets import compile_datasets
 from assay.backends.mock import MockBackend
+from assay.core.compilation import CompiledDataset
 from assay.core.ids import digest
 from assay.core.limit import Limit
 from assay.core.prompt import Message, Prompt
 from assay.core.request import Ask, Request
 from assay.core.response import Completion, Response
 from assay.core.task import ComponentSpec, TaskSettings
-from assay.dialects.shared.compilation import CompiledDataset
 from assay.engine.multi_turn import MultiTurnRunner
 from assay.scoring.originals.llmbox.author_metrics import AuthorLists
 from cli import assay

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from assay.core.method import Method
 from assay.core.origin import Origin
 from assay.core.request import Generate, Sampling, make_request
 from assay.core.response import Completion, Failure, Finish, Output, Response
@@ -64,7 +65,7 @@ def scored(
     author: type[Lists] = Lists,
 ) -> tuple[Evaluation, dict[tuple[str, str | None], Metric]]:
     """Score answers, None for one that failed; return the evaluation and the aggregated metrics."""
-    scorer = AuthorMetrics("gen", author(metrics, references))
+    scorer = AuthorMetrics(Method.GEN, author(metrics, references))
     for n, text in enumerate(predictions):
         sample = Sample(str(n), {}, Origin("here", row=n + 1), group=groups[n] if groups else None)
         asked = make_request("t", sample.id, "gen", "answer", 0, Generate("p", Sampling()))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from assay.core.compilation import Compilation
 from assay.core.ports import Embedder
 from assay.core.prompt import Prompt, final_text, replace_final_text
 from assay.core.request import Generate, Labels, Request, Span
@@ -14,8 +15,9 @@ from assay.core.response import Completion, Finish, Likelihood, Outcome, Output,
 from assay.core.score import Metric, Score
 from assay.core.task import AnsweredRequest, ComponentSpec, TaskSettings
 from assay.dialects.llmbox.authoring import ModelView
-from assay.dialects.llmbox.compile import CompiledClass, LlmboxTools, compile_classes
+from assay.dialects.llmbox.compile import LlmboxTools, compile_classes
 from assay.dialects.llmbox.library.raw_data import RawData
+from assay.dialects.llmbox.task import ClassTask
 from assay.scoring.aggregate import MeanAggregator
 from assay.scoring.metrics import AUTHOR_NAMES
 from assay.scoring.originals.llmbox.author_metrics import AuthorMetrics
@@ -60,7 +62,7 @@ def compile_text(
     settings: Mapping[str, Any] | None = None,
     embedder_at_hand: Embedder | None = None,
     **dataset_args: str,
-) -> list[CompiledClass]:
+) -> list[Compilation[ClassTask]]:
     """Compile a class written in a file of its own; rows are put where it looks for them."""
     path = folder / "my_dataset.py"
     path.write_text(text, encoding="utf-8")
@@ -85,13 +87,13 @@ def compile_text(
     return compile_classes(f"{prefix}{path}{selection}", made, tools)
 
 
-def compile_one(folder: Path, text: str, rows: Rows | None = None, **more: Any) -> CompiledClass:
+def compile_one(folder: Path, text: str, rows: Rows | None = None, **more: Any) -> Compilation[ClassTask]:
     """Compile a class that has one subset, or none."""
     (one,) = compile_text(folder, text, rows, **more)
     return one
 
 
-def asked(one: CompiledClass, number: int = 0, role: str | None = None) -> list[dict[str, Any]]:
+def asked(one: Compilation[ClassTask], number: int = 0, role: str | None = None) -> list[dict[str, Any]]:
     """Return what is asked about a row in the document's words: a source, and the target that is scored."""
     sample = list(one.task.samples())[number]
     found: list[dict[str, Any]] = []
@@ -119,7 +121,7 @@ class Evaluated(NamedTuple):
     """By method, name and group."""
 
 
-def evaluated(one: CompiledClass, answer: Callable[[Request], Outcome]) -> Evaluated:
+def evaluated(one: Compilation[ClassTask], answer: Callable[[Request], Outcome]) -> Evaluated:
     """Score a class, with a function in the model's place."""
     scorers = [make_scorer(spec) for spec in one.task.scorers() if isinstance(spec, ComponentSpec)]
     for sample in one.task.samples():

@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from assay.app.openicl_scoring import OpenIclScoring, build_author_imports
+from assay.core.compilation import Compilation
 from assay.core.ports import Embedder
 from assay.core.response import Completion, Finish, LabelProbs, Likelihood, Outcome, Output, Response
 from assay.core.task import AnsweredRequest, Evaluation, TaskSettings
 from assay.dialects.openicl.arguments import parse_config_arguments
-from assay.dialects.openicl.compile import CompiledEntry, build_author_code, compile_entry
+from assay.dialects.openicl.compile import build_author_code, compile_entry
 from assay.dialects.openicl.detect import ConfigName
 from assay.dialects.openicl.entries import load_entries
 from assay.dialects.openicl.entry_validation import EntryContext, OpenIclTools
+from assay.dialects.openicl.task import ConfigTask
 from assay.scoring.scorers.registry import make_scorer
 
 ROWS = [
@@ -106,7 +108,7 @@ def compile_config(
     settings: TaskSettings = PLAIN,
     open_embedder: Callable[[str | None], Embedder] = no_encoder,
     data_root: Path | None = None,
-) -> list[CompiledEntry]:
+) -> list[Compilation[ConfigTask]]:
     """Compile the entries of a config."""
     arguments = parse_config_arguments(settings.dataset_args, ConfigName.of(str(name)).path)
     found = load_entries(str(name), arguments.root)
@@ -115,7 +117,7 @@ def compile_config(
     return [compile_entry(one, str(name), asked) for one in found]
 
 
-def quiz(folder: Path, *args: Any, settings: TaskSettings = PLAIN, **more: Any) -> CompiledEntry:
+def quiz(folder: Path, *args: Any, settings: TaskSettings = PLAIN, **more: Any) -> Compilation[ConfigTask]:
     """Write a config with one entry and compile it."""
     (one,) = compile_config(write_quiz(folder, *args, **more), settings)
     return one
@@ -136,7 +138,7 @@ def shared(*probs: float) -> LabelProbs:
     return LabelProbs(probs, sum(probs), 1)
 
 
-def evaluated(one: CompiledEntry, answers: Sequence[Sequence[Outcome]]) -> Evaluation:
+def evaluated(one: Compilation[ConfigTask], answers: Sequence[Sequence[Outcome]]) -> Evaluation:
     """Score outcomes, given for each row those of its requests in order."""
     (spec,) = one.task.scorers()
     scorer: Any = make_scorer(spec)

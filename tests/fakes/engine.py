@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from assay.core.method import Method
 from assay.core.model import ModelCard, ModelIdentity, Token
 from assay.core.origin import Origin
 from assay.core.request import Ask, Generate, Kind, Labels, Request, Sampling, make_request
@@ -33,7 +34,7 @@ class FakeTask:
 
     @property
     def spec(self) -> TaskSpec:
-        return TaskSpec(self.name, "fake", "here", "hash", ("gen",), self.n, self.n)
+        return TaskSpec(self.name, "fake", "here", "hash", (Method.GEN,), self.n, self.n)
 
     @property
     def kinds(self) -> frozenset[Kind]:
@@ -58,15 +59,15 @@ class FakeTask:
 
 
 class FakeScorer:
-    track = "gen"
+    track = Method.GEN
 
     def score(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> Score:
         ((asked, response),) = answers
         if isinstance(response.outcome, Failure):
-            return Score(asked.task, sample.id, "gen", "accuracy", Verdict.FAILED)
+            return Score(asked.task, sample.id, Method.GEN, "accuracy", Verdict.FAILED)
         assert isinstance(response.outcome, Completion)
         text = response.outcome.outputs[0].text
-        return Score(asked.task, sample.id, "gen", "accuracy", Verdict.SCORED, 1.0, answer=text)
+        return Score(asked.task, sample.id, Method.GEN, "accuracy", Verdict.SCORED, 1.0, answer=text)
 
 
 def reply(ask: Ask) -> Outcome:

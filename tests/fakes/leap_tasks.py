@@ -7,13 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from assay.core.compilation import Compilation
 from assay.core.model import Token
 from assay.core.prompt import Message, Prompt, final_text, replace_final_text
 from assay.core.request import Ask, Generate, Labels, Request, Span
 from assay.core.response import Completion, Failure, Finish, LabelProbs, Likelihood, Outcome, Output, Response
 from assay.core.score import Metric, Score
 from assay.core.task import AnsweredRequest, ComponentSpec, TaskSettings
-from assay.dialects.leap.compile import CompiledTask, LeapTools, compile_tasks
+from assay.dialects.leap.compile import LeapTools, compile_tasks
+from assay.dialects.leap.task import LeapTask
 from assay.scoring.aggregate import MeanAggregator
 from assay.scoring.originals.leap.aggregations import AGGREGATIONS, Bleurt, packages_lacking
 from assay.scoring.originals.leap.task_results import TaskResults
@@ -99,7 +101,7 @@ def compile_text(
     data_root: Path | None = None,
     tokens: Callable[[Ask], Sequence[Token]] | None = None,
     **settings: Any,
-) -> list[CompiledTask]:
+) -> list[Compilation[LeapTask]]:
     """Compile the classes of a file; rows are put beside it."""
     path = folder / f"{name}.py"
     path.write_text(text, encoding="utf-8")
@@ -109,13 +111,15 @@ def compile_text(
     return compile_tasks(f"{path}{selection}", TaskSettings(**settings), made)
 
 
-def compile_one(folder: Path, text: str, rows: Mapping[str, Rows] | None = None, **more: Any) -> CompiledTask:
+def compile_one(
+    folder: Path, text: str, rows: Mapping[str, Rows] | None = None, **more: Any
+) -> Compilation[LeapTask]:
     """Compile a file with one class."""
     (one,) = compile_text(folder, text, rows, **more)
     return one
 
 
-def contexts(one: CompiledTask) -> list[str]:
+def contexts(one: Compilation[LeapTask]) -> list[str]:
     """Return the context of each document's first request, blanks of the join aside."""
     found = []
     for sample in one.task.samples():
@@ -137,7 +141,7 @@ def scored(ask: Ask) -> str:
     return final_text(ask.prompt)[ask.start :]
 
 
-def asks(one: CompiledTask, number: int = 0, **more: Any) -> list[Ask]:
+def asks(one: Compilation[LeapTask], number: int = 0, **more: Any) -> list[Ask]:
     """Return what is asked about a document."""
     sample = list(one.task.samples())[number]
     return [request.ask for request in one.task.requests(sample, **more)]
@@ -151,7 +155,7 @@ class Evaluated(NamedTuple):
     """Of the whole task, by name."""
 
 
-def evaluated(one: CompiledTask, answer: Callable[[Request], Outcome]) -> Evaluated:
+def evaluated(one: Compilation[LeapTask], answer: Callable[[Request], Outcome]) -> Evaluated:
     """Score a task of one method, with a function in the model's place."""
     (spec,) = one.task.scorers()
     assert isinstance(spec, ComponentSpec)

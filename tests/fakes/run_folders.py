@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from assay.core.method import Method
 from assay.core.model import ModelIdentity
 from assay.core.origin import Origin
 from assay.core.request import Generate, Request, Sampling, make_request
@@ -37,7 +38,7 @@ def write_run(
     n = len(outputs) if n_planned is None else n_planned
     manifest = RunManifest(
         id=folder.name,
-        tasks=(TaskSpec(task, "table", f"{task}.csv", "0", ("gen",), n, n),),
+        tasks=(TaskSpec(task, "table", f"{task}.csv", "0", (Method.GEN,), n, n),),
         model=ModelIdentity("mock", model),
         settings={"model": Setting(model, "flag")},
         versions={"assay": "0"},
@@ -85,7 +86,7 @@ def append_samples(
             score = Score(
                 task,
                 name,
-                "gen",
+                Method.GEN,
                 "accuracy",
                 Verdict.SCORED,
                 value=float(is_right),

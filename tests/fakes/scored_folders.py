@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from assay.core.method import Method
 from assay.core.model import ModelIdentity
 from assay.core.origin import Origin
 from assay.core.request import Request
@@ -24,7 +25,7 @@ from assay.scoring.aggregate import MeanAggregator
 
 def spec(name: str, methods: Sequence[str] = ("gen",), **more: Any) -> TaskSpec:
     given: dict[str, Any] = {"data_hash": "d", "source": f"{name}.csv", "n_samples": 0, "n_rows": 0, **more}
-    return TaskSpec(name=name, dialect="table", methods=tuple(methods), **given)
+    return TaskSpec(name=name, dialect="table", methods=tuple(map(Method, methods)), **given)
 
 
 def sample(id_: str, row: int | None = None, **more: Any) -> Sample:
@@ -36,7 +37,9 @@ def score(id_: str, value: float | None, task: str = "t", track: str = "gen", **
     """A score; without a value the sample was not answered, unless another verdict is named."""
     verdict = more.pop("verdict", Verdict.UNANSWERED if value is None else Verdict.SCORED)
     metric = more.pop("metric", "accuracy")
-    return Score(task=task, sample_id=id_, track=track, metric=metric, verdict=verdict, value=value, **more)
+    return Score(
+        task=task, sample_id=id_, track=Method(track), metric=metric, verdict=verdict, value=value, **more
+    )
 
 
 def manifest(model: str, tasks: Sequence[TaskSpec], **more: Any) -> RunManifest:

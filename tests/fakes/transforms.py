@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from assay.core.compilation import Compilation
 from assay.core.request import Request
 from assay.core.task import TaskSettings
-from assay.dialects.ultraeval.compile import CompiledTransform, UltraevalTools, compile_transforms
+from assay.dialects.ultraeval.compile import UltraevalTools, compile_transforms
+from assay.dialects.ultraeval.task import TransformTask
 from assay.scoring.originals.opencompass.postprocess import CORRECTED, POSTPROCESSORS
 
 GEN = """
@@ -98,18 +100,18 @@ def write_dataset(
     return folder
 
 
-def compile_transform(name: Path | str, **settings: Any) -> list[CompiledTransform]:
+def compile_transform(name: Path | str, **settings: Any) -> list[Compilation[TransformTask]]:
     """Compile what a name means."""
     tools = UltraevalTools(POSTPROCESSORS, CORRECTED)
     return compile_transforms(str(name), TaskSettings(**settings), tools)
 
 
-def compile_only(name: Path | str, **settings: Any) -> CompiledTransform:
+def compile_only(name: Path | str, **settings: Any) -> Compilation[TransformTask]:
     """Compile what means one task."""
     (one,) = compile_transform(name, **settings)
     return one
 
 
-def asked(one: CompiledTransform) -> list[list[Request]]:
+def asked(one: Compilation[TransformTask]) -> list[list[Request]]:
     """Return what is asked about each sample."""
     return [list(one.task.requests(sample)) for sample in one.task.samples()]

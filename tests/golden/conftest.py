@@ -10,11 +10,6 @@ import pytest
 from fakes.families import MakeModel, MakeOracle, Oracle, make_tokenizer, write_model
 
 
-@pytest.fixture(autouse=True, scope="session")
-def _tiny_models(one_thread: None) -> None:
-    """Every test here computes."""
-
-
 @pytest.fixture(scope="session")
 def make_model(tmp_path_factory: pytest.TempPathFactory) -> MakeModel:
     """Return a function that writes a tiny model, once for each kind."""

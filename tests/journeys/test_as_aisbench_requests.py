@@ -53,8 +53,7 @@ summarizer = dict(attr="accuracy", summary_groups=[dict(name="rivers", subsets=[
 
 
 @pytest.fixture(autouse=True)
-def _files(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ASSAY_CACHE", str(workdir / "cache"))
+def _files(workdir: Path, empty_cache: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     rows = [{"question": f"Where is river {n}?", "answer": f"{'AB'[n % 2]} is right"} for n in range(20)]
     for part, own in (("one", rows), ("two", rows[:4])):
@@ -317,7 +316,7 @@ def test_reuse_at_another_address_continues_under_faithful() -> None:
         for path in folder().glob("runs/m/*/manifest.json")
         if other.url in (content := path.read_text(encoding="utf-8"))
     ]
-    assert "continues with the answers of" in manifest
+    assert "reuses the answers of" in manifest
 
 
 def test_likelihoods_are_asked_for_as_texts_under_faithful() -> None:

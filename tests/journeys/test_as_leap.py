@@ -97,9 +97,8 @@ SHOWN = [{"name": f"shown {number}", "is_cat": number == 1} for number in range(
 
 
 @pytest.fixture
-def checkout(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def checkout(workdir: Path, empty_cache: None) -> Path:
     """A checkout of the original with two tasks, as the working folder, and their data."""
-    monkeypatch.setenv("ASSAY_CACHE", str(workdir / "cache"))
     for place, text in (
         ("evaluation/task/pets.py", PETS),
         ("evaluation/task/sounds.py", SOUNDS),

@@ -160,12 +160,12 @@ def test_flags_without_effect_are_named_with_what_happens_instead(checkout: Path
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        (("--load_in_8bit",), "--load_in_8bit: not supported: weights are not quantised"),
+        (("--load_in_8bit",), "--load_in_8bit is not supported: weights are not quantised"),
         (
             ("--top_k", "5", "--repetition_penalty", "1.1"),
-            "--repetition_penalty: not supported: it is not sent",
+            "--repetition_penalty is not supported: it is not sent",
         ),
-        (("--num_beams", "4"), "--best_of: not supported: it is not sent"),
+        (("--num_beams", "4"), "--best_of is not supported: it is not sent"),
         (("--tokenizer", "other"), "another tokenizer than the model's own gives other numbers"),
         (("--model_backend", "openai"), "a model behind an API, which is not supported"),
         (("-m", "gpt-3.5-turbo"), "a model behind an API, which is not supported"),

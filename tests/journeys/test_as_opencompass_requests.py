@@ -75,8 +75,7 @@ SHOTS = """dict(
 
 
 @pytest.fixture(autouse=True)
-def _code(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ASSAY_CACHE", str(workdir / "cache"))
+def _code(workdir: Path, empty_cache: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     (workdir / "sums.py").write_text(CODE, encoding="utf-8")
 

@@ -16,9 +16,8 @@ LIKELIHOOD = "loglikelihood"
 
 
 @pytest.fixture
-def checkout(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def checkout(workdir: Path, empty_cache: None) -> Path:
     """A checkout of the original, as the working folder: a dataset of two tasks, and one of free answers."""
-    monkeypatch.setenv("ASSAY_CACHE", str(workdir / "cache"))
     configs = {
         "north_gen.json": config("north", dataset="quiz"),
         "north_ppl.json": config("north", dataset="quiz", method=LIKELIHOOD),
@@ -319,9 +318,10 @@ def test_a_real_model_by_both_methods(checkout: Path) -> None:
         config("quiz_north_ppl", dataset="quiz", path="datasets/quiz/data/north.jsonl", method=LIKELIHOOD),
     ]
     Path("eval.json").write_text(json.dumps(entries), encoding="utf-8")
+    Path("short.json").write_text('{"temperature": 0.3, "top_p": 0.8, "max_tokens": 12}', encoding="utf-8")
     logged, manifest, _ = run(
         *("--config_path", "eval.json", "--limit", "3", "--num_fewshot", "1", "--batch_size", "4"),
-        *("--fidelity", "faithful", "--write_out", "--params", "vllm_sample"),
+        *("--fidelity", "faithful", "--write_out", "--params", "short.json"),
         model=("--model", "smollm2"),
     )
     assert manifest["settings"]["model_args"]["value"] == {"max_batch": "4"}

@@ -16,6 +16,7 @@ import pytest
 
 from cli import assay
 from fakes.openai_server import OpenAIServer, error, failing, serving, small_model, streaming_model
+from fakes.page_blocks import read_blocks
 
 TRACE = [
     {"timestamp": 0, "input_length": 600, "output_length": 3, "hash_ids": [1, 2]},
@@ -32,6 +33,10 @@ def _no_key(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def summary() -> dict[str, Any]:
     found: dict[str, Any] = json.loads(Path("b/summary.json").read_text(encoding="utf-8"))
     return found
+
+
+def page_data(folder: str = "b") -> Any:
+    return read_blocks(Path(folder, "report.html").read_text(encoding="utf-8"))["bench"]
 
 
 def calls(folder: str = "b") -> list[dict[str, Any]]:
@@ -62,8 +67,8 @@ def test_a_made_up_load_is_sent_measured_and_shown() -> None:
     assert found["metrics"]["itl"]["n"] == 40
     assert sorted(call["number"] for call in calls()) == list(range(20))
     page = Path("b/report.html").read_text(encoding="utf-8")
-    assert "Time to first token" in page
-    assert "http://" not in page.replace(server.url, "").replace("http://www.w3.org/", "")
+    assert page_data()["loads"][0]["whole"]["latencies"][0]["title"] == "Time to first token"
+    assert "http://" not in page.replace("http://www.w3.org/", "")
 
 
 def test_the_same_seed_sends_the_same_load() -> None:
@@ -109,16 +114,17 @@ def test_a_sweep_tries_its_levels_and_a_search_ends_at_one(workdir: Path) -> Non
         assert "by concurrency" in out
         assert [trial["level"] for trial in summary()["swept"]["trials"]][:2] == [1, 2]
         assert len(calls("b/trials/01-1")) >= 5
-        page = Path("b/report.html").read_text(encoding="utf-8")
-        assert "with 2 or more concurrent requests" in page, "each level has a steady window of its own"
-        assert "make a load steady" not in page
+        page = page_data()
+        notes = str([load["steady_note"] for load in page["loads"]])
+        assert "with 2 or more concurrent requests" in notes, "each level has a steady window of its own"
+        assert "make a load steady" not in str(page)
         result = assay(
             *("bench", f"openai:m@{server.url}", "--search", "concurrency", "--levels", "1..2", "--out", "s"),
             *("--limit", "failed < 1%", *quick),
         )
         assert result.status == 0, result.err
         assert "concurrency 2 meets the limits" in result.out
-        assert "Search" in Path("s/report.html").read_text(encoding="utf-8")
+        assert page_data("s")["search"]["chosen"] == 2
 
 
 def test_a_dataset_and_a_trace_are_loads_too(workdir: Path) -> None:
@@ -166,6 +172,9 @@ def test_failed_calls_are_apart_and_make_the_status() -> None:
     assert found["metrics"]["ttft"]["n"] == 6
     assert all(call["times"]["ended"] > call["times"]["began"] for call in calls() if "failure" in call)
     assert "failures" in out
+    (failures,) = page_data()["loads"][0]["failures"]
+    assert failures["n"] == 3
+    assert "<b>no</b>" in failures["examples"][0]
     assert "<b>no</b>" not in Path("b/report.html").read_text(encoding="utf-8")
 
 
@@ -290,9 +299,7 @@ def test_a_steady_window_that_is_too_short_to_trust_says_so_on_screen_and_page()
     with serving(together) as server:
         out = measured(server, "-n", "2", "-c", "2", "--output", "3", "--warm-up", "0")
     assert "is shorter than three times its longest request" in out
-    assert "is shorter than three times its longest request" in Path("b/report.html").read_text(
-        encoding="utf-8"
-    )
+    assert "is shorter than three times its longest request" in str(page_data()["head"]["notes"])
 
 
 def test_nothing_measured_is_a_status_of_its_own() -> None:

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from assay.backends.cache_dir import cache_dir
 from assay.backends.registry import open_backend
 from assay.core.ports import Backend
 from assay.core.request import Ask, Labels, Span, make_request
@@ -50,7 +49,7 @@ class Capitals(MultipleChoiceDataset):
 
 
 @pytest.fixture(scope="module")
-def model(one_thread: None) -> Iterator[Backend]:
+def model() -> Iterator[Backend]:
     with closing(open_backend("smollm2", {})) as backend:
         yield backend
 
@@ -164,13 +163,7 @@ class Texts(ValidationPerplexityDataset):
     assert metric["higher_is_better"] is False
 
 
-def test_answers_are_kept_while_a_class_is_corrected(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # The converted weights stay where they are; only answers are kept apart.
-    (workdir / "cache").mkdir()
-    for entry in cache_dir().iterdir():
-        if entry.name != "responses":
-            (workdir / "cache" / entry.name).symlink_to(entry)
-    monkeypatch.setenv("ASSAY_CACHE", str(workdir / "cache"))
+def test_answers_are_kept_while_a_class_is_corrected(workdir: Path, empty_cache: None) -> None:
     text = """
 class Talk(GenerationDataset):
     instruction = "{{source[turn_idx]}}"

@@ -41,7 +41,7 @@ ROWS = {
 
 
 @pytest.fixture
-def dataset(workdir: Path, one_thread: None) -> list[str]:
+def dataset(workdir: Path) -> list[str]:
     """A dataset class with its rows; returned as the arguments that evaluate it."""
     (workdir / "sorts.py").write_text(SORTS, encoding="utf-8")
     for split, words in ROWS.items():

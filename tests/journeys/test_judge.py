@@ -16,9 +16,10 @@ import pytest
 from assay.backends.registry import open_backend
 from assay.core.ports import Backend
 from assay.core.score import Verdict
+from assay.core.tally import JudgeTally
 from assay.engine.cache import NoCache
 from assay.engine.journal import FileJournal
-from assay.engine.judging import BackendJudge, JudgeTally
+from assay.engine.judging import BackendJudge
 from assay.scoring.judges.prompts import load_prompts
 from assay.scoring.judges.questions import JudgingProcedure
 from assay.scoring.metrics.gpteval import GPTEval
@@ -31,7 +32,7 @@ MAX_TOKENS = 40
 
 
 @pytest.fixture(scope="module")
-def model(one_thread: None) -> Iterator[Backend]:
+def model() -> Iterator[Backend]:
     with closing(open_backend("smollm2", {})) as backend:
         yield backend
 

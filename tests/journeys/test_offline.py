@@ -29,8 +29,7 @@ IS_SEALED = sys.platform == "linux"
 
 
 @pytest.fixture(autouse=True)
-def _data(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ASSAY_CACHE", str(workdir / "cache"))
+def _data(workdir: Path, empty_cache: None, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith(("HF_", "OPENAI_"))]:
         monkeypatch.delenv(name)
     (workdir / "data.csv").write_text("question,A,B,answer\n1+1=,1,2,B\n2+2=,4,5,A\n", encoding="utf-8")
@@ -260,8 +259,7 @@ def test_a_local_model_does_not_take_the_network_from_one_that_has_a_server(work
 
 
 @pytest.mark.model
-def test_the_embedded_model_answers_offline(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("ASSAY_CACHE")
+def test_the_embedded_model_answers_offline() -> None:
     result = assay("run", "data.csv", "--offline", "--method", "ppl", "--no-cache", "--out", "run")
     assert result.status == 0, result.err
     assert "2/2" in result.out
@@ -276,7 +274,7 @@ def test_a_program_has_no_network(workdir: Path, elsewhere: Door) -> None:
     assert elsewhere.n_knocks == 0
     if IS_SEALED:
         assert result.status == 0, result.err
-        (note,) = [note for note in manifest("run")["notes"] if "ran without a network" in note]
+        (note,) = [note for note in manifest("run")["notes"] if "ran without network access" in note]
         assert f"started by mine.py:{LINE}" in note
     else:
         assert "OFFLINE-002" in result.err

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from assay.backends.cache_dir import cache_dir
 from assay.backends.registry import open_backend
 from assay.core.prompt import Message
 from assay.core.request import Ask, Kind, Labels, make_request
@@ -32,11 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _data(workdir: Path, monkeypatch: pytest.MonkeyPatch, one_thread: None) -> None:
-    (workdir / "cache").mkdir()
-    if (unpacked := cache_dir() / "models").is_dir():
-        (workdir / "cache" / "models").symlink_to(unpacked)
-    monkeypatch.setenv("ASSAY_CACHE", str(workdir / "cache"))
+def _data(workdir: Path, empty_cache: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     (workdir / "data.csv").write_text(f"question,A,B,answer\n{ROWS}", encoding="utf-8")
 
@@ -56,14 +51,14 @@ def test_a_run_on_a_server_scores_as_the_same_model_here(folder: Path, chat: str
         result = assay(*command)
         assert result.status == 0, result.err
         path = "/chat/completions" if chat == "on" else "/completions"
-        assert f"ppl by prompt_logprobs of {path}" in result.out
-        assert f"prob by logprob_token_ids of {path}, with /tokenize" in result.out
+        assert f"ppl, computed from prompt_logprobs of {path}" in result.out
+        assert f"prob, computed from logprob_token_ids of {path}, with /tokenize" in result.out
         n_asked = len(server.bodies)
         assert assay(*command).status == 0
         n_probes = len(server.bodies) - n_asked
         assert n_probes <= 12, "the server is asked what it can do, and nothing that the journal holds"
         checked = assay("check", "data.csv", "-m", server.model, *BOTH, "--chat", chat)
-        assert f"ppl is computed by prompt_logprobs of {path}" in checked.out, checked.out + checked.err
+        assert f"ppl is computed from prompt_logprobs of {path}" in checked.out, checked.out + checked.err
     here, there = scores("local"), scores("served")
     assert here.keys() == there.keys()
     for key, one in here.items():
@@ -83,7 +78,7 @@ def test_what_a_list_leaves_open_is_shown_as_a_bound(folder: Path) -> None:
         run = ("run", "data.csv", "-m", server.model, "--method", "prob", "--chat", "off", "--out", "run")
         result = assay(*run)
         assert result.status == 0, result.err
-        assert "prob by the 20 likeliest next tokens of /completions" in result.out
+        assert "prob, computed from the 20 likeliest next tokens of /completions" in result.out
     every = scores("run")
     bounded = [one for one in every.values() if "prob_at_most" in one["options"][0]]
     assert bounded
@@ -97,7 +92,11 @@ def test_what_a_list_leaves_open_is_shown_as_a_bound(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("powers", "chat", "said"),
     [
-        (LISTING, "off", ("'ppl': /completions gives no log-probabilities of a prompt", "--method prob")),
+        (
+            LISTING,
+            "off",
+            ("'ppl': /completions does not return log-probabilities of a prompt", "--method prob"),
+        ),
         (ECHOING, "on", ("for plain texts it does, with echo: use --chat off", "--method prob")),
         (Powers(max_logprobs=0), "off", ("Unrecognized request argument", "--method gen")),
     ],
@@ -151,7 +150,7 @@ def test_label_probabilities_of_llama_cpp_are_near_those_of_the_same_weights_her
         for is_chat in (False, True):
             card = backend.probe_card(frozenset(Kind), is_chat=is_chat)
             assert "1,000 likeliest next tokens" in card.ways[Kind.LABELS]
-            assert "no log-probabilities of a" in card.cannot[Kind.SPAN]
+            assert "does not return log-probabilities of a" in card.cannot[Kind.SPAN]
         there = {one.request_id: one.outcome for one in backend.run(asked)}
     for one in asked:
         mine, others = here[one.id], there[one.id]

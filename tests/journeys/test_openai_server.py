@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from assay.backends.cache_dir import cache_dir
 from assay.backends.registry import open_backend
 from assay.core.prompt import Message
 from assay.core.request import Generate, Sampling, make_request
@@ -39,12 +38,7 @@ QUICK = ("--model-arg", "retries=1", "--model-arg", "retry_wait_s=0")
 
 
 @pytest.fixture(autouse=True)
-def _data(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (workdir / "cache").mkdir()
-    if (unpacked := cache_dir() / "models").is_dir():
-        # Answers are asked anew; unpacking the weights again would only take time.
-        (workdir / "cache" / "models").symlink_to(unpacked)
-    monkeypatch.setenv("ASSAY_CACHE", str(workdir / "cache"))
+def _data(workdir: Path, empty_cache: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     (workdir / "data.csv").write_text(f"question,A,B,answer\n{ROWS}", encoding="utf-8")
 
@@ -265,7 +259,7 @@ def _needs_torch() -> None:
 @pytest.mark.model
 @pytest.mark.slow
 @pytest.mark.parametrize("chat", ["on", "off"])
-def test_llama_cpp_reads_what_the_embedded_model_reads(one_thread: None, workdir: Path, chat: str) -> None:
+def test_llama_cpp_reads_what_the_embedded_model_reads(workdir: Path, chat: str) -> None:
     """The same file behind a server: the prompts are the same tokens, the answers nearly.
 
     llama.cpp rounds activations to eight bits where it multiplies them with weights of four; here the weights

@@ -222,7 +222,6 @@ def test_what_kills_or_stalls_its_worker_fails_and_the_rest_is_answered(cluster:
 
 
 @pytest.mark.model
-@pytest.mark.usefixtures("one_thread")
 def test_the_real_model_scores_as_in_one_process(cluster: RayNodes) -> None:
     few = ("--limit", "first:4", "--max-tokens", "2")
     on_two = ("--on", f"ray:{cluster.address}", "--workers", "2", "--model-arg", "num_cpus=1")

@@ -93,9 +93,18 @@ def test_without_options_the_score_is_the_run_s(workdir: Path) -> None:
     assert scores[0] == scores[1]
 
 
+def test_pmi_names_what_a_run_without_it_lacks(workdir: Path) -> None:
+    made("data.csv", "-m", "mock", "--method", "ppl,gen")
+    result = assay("score", "run", "--score-by", "pmi")
+    assert result.status == 2
+    assert "RESCORE-005\n  data ppl: pmi needs each option's likelihood without the question" in result.err
+    assert "assay run data.csv --score-by pmi" in result.err
+
+
 @pytest.mark.parametrize("score_by", ["sum", "per_token", "per_char", "per_byte", "pmi"])
 def test_another_normalisation_is_what_a_run_with_it_comes_to(workdir: Path, score_by: str) -> None:
-    made("data.csv", "-m", "mock", "--method", "ppl,gen")
+    before = ("--score-by", "pmi") if score_by == "pmi" else ()
+    made("data.csv", "-m", "mock", "--method", "ppl,gen", *before)
     other = assay(
         "run", "data.csv", "-m", "mock", "--method", "ppl,gen", "--score-by", score_by, "--out", "fresh"
     )
@@ -398,7 +407,7 @@ def test_code_of_a_dataset_scores_again_as_long_as_it_is_there(workdir: Path) ->
         ("RESCORE-004", ("--method", "ppl", "--extract", "option"), "selected: 'data ppl'"),
         ("RESCORE-004", ("--method", "gen", "--score-by", "sum"), "scores options by likelihood"),
         ("RESCORE-004", ("--method", "prob", "--extract", "option"), "'ppl'"),
-        ("RESCORE-004", ("--method", "gen"), "there is no choice"),
+        ("RESCORE-004", ("--method", "gen"), "nothing about the scoring is changed"),
         ("RESCORE-004", ("--task", "dato", "--extract", "option"), "'data'"),
         ("RESCORE-008", ("--judge", "mock", "--metric", "accuracy"), "uses no judge"),
         ("RESCORE-008", ("--judge-arg", "answer=yes", "--extract", "option"), "no judge is named"),

@@ -26,7 +26,7 @@ def summary(folder: str) -> list[dict[str, Any]]:
 
 
 def test_real_answers_are_scored_again_without_the_model(
-    workdir: Path, one_thread: None, monkeypatch: pytest.MonkeyPatch
+    workdir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert assay("run", str(SUMS), *FEW, "--out", "run").status == 0
     assert assay("run", str(SUMS), *FEW, "--score-by", "per_token", "--out", "fresh").status == 0

@@ -624,7 +624,7 @@ def test_the_leaderboard_shows_no_addresses(server: TeamServer) -> None:
     [
         (
             {"method": ["guess"]},
-            "settings.method[0]: Invalid enum value 'guess'; expected 'gen', 'ppl', 'prob'",
+            "settings.method[0]: Invalid enum value 'guess'; expected 'ppl', 'prob', 'gen'",
         ),
         ({"fidelity": "corected"}, "did you mean 'corrected'"),
         ({"max_token": 3}, "did you mean 'max_tokens'"),

@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 import postgres_server
+from assay.core.team import JobState
 from assay.ledger.database import open_database
-from assay.ledger.jobs import JobQueue, JobState
+from assay.ledger.jobs import JobQueue
 from fakes.openai_server import saying, serving
 from fakes.team_server import TeamServer, children_of, eventually, is_alive, kill_all
 

@@ -24,7 +24,7 @@ def test_each_scored_token_is_found_in_the_scored_text(workdir: Path, chat: str)
     (workdir / "capitals.csv").write_text(ROWS, encoding="utf-8")
     result = assay(
         *("run", "capitals.csv", "-m", "smollm2", "--method", "ppl", "--ppl-target", "text"),
-        *("--chat", chat, "--no-cache", "--out", "run"),
+        *("--score-by", "pmi", "--chat", chat, "--no-cache", "--out", "run"),
     )
     assert result.status == 0, result.out + result.err
     n_whole = 0

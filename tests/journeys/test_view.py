@@ -137,7 +137,7 @@ def test_what_the_system_does_not_allow_is_told(
     def refused(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied", "runs/one/scores.jsonl")
 
-    monkeypatch.setattr("assay.results.read.find_run", refused)
+    monkeypatch.setattr("assay.app.stored_runs.find_run", refused)
     told = assay("report", "one")
     assert told.status == 2
     assert "STORE-014 runs/one/scores.jsonl" in told.err

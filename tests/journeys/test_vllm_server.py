@@ -31,7 +31,7 @@ def opened(url: str) -> OpenAIBackend:
 
 
 @pytest.mark.parametrize("adds_bos", [True, False], ids=["bos", "no bos"])
-def test_vllm_scores_as_the_same_model_here(tmp_path: Path, one_thread: None, adds_bos: bool) -> None:
+def test_vllm_scores_as_the_same_model_here(tmp_path: Path, adds_bos: bool) -> None:
     folder = write_tiny_model(tmp_path / "tiny", adds_bos=adds_bos, adds_eos=False, chat=True, head_dim=32)
     asks: list[Ask] = [*SPANS, *CHATS, *LABELS, *in_chat(LABELS), Span("The capital", 0)]
     expected = outcomes(open_backend(f"hf:{folder}", {}), asks)
@@ -78,7 +78,7 @@ def _listing(url: str) -> OpenAIBackend:
     return backend
 
 
-def test_a_run_by_all_methods_and_a_benchmark(workdir: Path, one_thread: None) -> None:
+def test_a_run_by_all_methods_and_a_benchmark(workdir: Path) -> None:
     folder = write_tiny_model(workdir / "tiny", adds_bos=True, adds_eos=False, chat=True, head_dim=32)
     rows = "".join(f"{n}+{n}=,{n},{2 * n},B\n" for n in range(1, 9))
     Path("data.csv").write_text(f"question,A,B,answer\n{rows}", encoding="utf-8")

@@ -188,7 +188,6 @@ def test_ctrl_c_leaves_no_worker_behind(questions: Path) -> None:
 
 @pytest.mark.model
 @pytest.mark.slow
-@pytest.mark.usefixtures("one_thread")
 def test_the_real_model_in_two_workers_scores_as_in_one_process(questions: Path) -> None:
     for name, more in (("alone", ()), ("by2", ("--workers", "2", "--model-arg", "num_cpus=1"))):
         run("--limit", "first:8", "--no-cache", "--max-tokens", "2", *more, out=name, model="smollm2")

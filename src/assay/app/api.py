@@ -125,7 +125,7 @@ def _line(metric: Metric) -> str:
     value, interval = format_metric_value(metric), format_metric_interval(metric)
     return (
         f"{metric.task} {metric.method}: {value} {unit} [{interval}], "
-        f"{metric.n_scored + metric.n_unanswered} of {metric.n} scored"
+        f"{metric.n_counted} of {metric.n} counted"
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
+from assay.app.bench_report import build_level_row
 from assay.app.run_names import short_name, slug, utc_now, versions
 from assay.bench.drive import Clock, LoadDriver, warm_up
 from assay.bench.folder import BenchFolder, BenchManifest, BenchResult, RecordWriter, read_records
@@ -22,7 +23,7 @@ from assay.bench.item_stream import Items
 from assay.bench.items import LoadItem
 from assay.bench.limits import LoadLimits
 from assay.bench.load import ClosedLoad, Load
-from assay.bench.load_result import LoadProgress, LoadResult
+from assay.bench.load_result import LoadResult
 from assay.bench.measures import Measures
 from assay.bench.records import CallRecord
 from assay.bench.search import SearchPlan, find_highest_level, require_common_limit
@@ -40,6 +41,7 @@ from assay.bench.sweep import (
 from assay.core.errors import Problem, UsageError
 from assay.core.ports import TimedClient
 from assay.core.run import Setting
+from assay.core.timing import LoadProgress
 
 _WARM_UP_AT_A_TIME = 16
 _UNREADY_SHARE = 0.01
@@ -86,26 +88,17 @@ class Target(NamedTuple):
 class BenchObserver:
     """Receives the events of a benchmark; override the methods you need."""
 
-    def started(self, manifest: BenchManifest, folder: Path) -> None:
-        """Handle the start of the benchmark."""
+    def started(self, server: str, requests: str) -> None:
+        """Handle the start of the benchmark; `requests` describes where they come from and how many."""
 
-    def preparing(self) -> None:
-        """Handle the start of preparing items for a load, which may take seconds."""
-
-    def warmed_up(self, driven: LoadResult) -> None:
-        """Handle the result of the warm-up."""
-
-    def load_began(self, load: Load, level: float | None) -> None:
+    def load_began(self, level: float | None) -> None:
         """Handle the start of a load; `level` is set for the levels of a sweep."""
 
     def progress(self, progress: LoadProgress) -> None:
         """Handle progress; called several times a second."""
 
-    def tried(self, trial: LoadTrial) -> None:
-        """Handle the result of one level of a sweep."""
-
-    def finished(self, bench: FinishedBench) -> None:
-        """Handle the result."""
+    def tried(self, row: Sequence[str]) -> None:
+        """Handle the result of one level of a sweep: its row of the table."""
 
 
 class FinishedBench(NamedTuple):
@@ -170,13 +163,12 @@ def bench(
     )
     folder = BenchFolder(Path(out) if out else _find_free_path(Path(runs_dir) / id_))
     folder.write_manifest(manifest)
-    observer.started(manifest, folder.path)
+    source = items.describes.get("source", items.describes.get("kind"))
+    observer.started(target.model, f"{source}, {items.n:,}")
     with _frozen_gc():
         result = run(_Bench(target.client, items, plan, folder, observer, clock).run())
     folder.write_result(result)
-    finished = FinishedBench(folder.path, manifest, result)
-    observer.finished(finished)
-    return finished
+    return FinishedBench(folder.path, manifest, result)
 
 
 class _Bench:
@@ -219,11 +211,11 @@ class _Bench:
                     attempt,
                     limits=self._plan.limits,
                     failed_at_most=sweep.failed_at_most,
-                    on_trial=self._observer.tried,
+                    on_trial=self._report_trial,
                 )
             else:
                 swept = await find_highest_level(
-                    sweep, self._plan.limits, attempt, on_trial=self._observer.tried
+                    sweep, self._plan.limits, attempt, on_trial=self._report_trial
                 )
             return self._build_sweep_result(swept)
 
@@ -266,6 +258,9 @@ class _Bench:
         driven = await self._sent(load, level, stock, path, measures)
         return AttemptResult(driven, measures.summary())
 
+    def _report_trial(self, trial: LoadTrial) -> None:
+        self._observer.tried(build_level_row(trial))
+
     def _build_sweep_result(self, swept: SweepResult) -> BenchResult:
         # Notes about a single trial are stored with the trial.
         n_sent = sum(trial.driven.n_items for trial in swept.trials)
@@ -282,18 +277,16 @@ class _Bench:
                 self._notes.append("the warm-up sent items that are also measured: there are no others")
         at_a_time = min(n, _WARM_UP_AT_A_TIME)
         sampling = self._plan.load.sampling
-        driven = await warm_up(self._client, self._warm_up_items, sampling, at_a_time, clock=self._clock)
-        self._observer.warmed_up(driven)
+        await warm_up(self._client, self._warm_up_items, sampling, at_a_time, clock=self._clock)
 
     async def _sent(
         self, load: Load, level: float | None, stock: ItemPrefetcher, path: Path, measures: Measures
     ) -> LoadResult:
         """Send one load and record every request."""
-        self._observer.preparing()
         stock.prepare(load.n_expected, load.shape.concurrency if isinstance(load.shape, ClosedLoad) else 1)
         await self._warm_up()
         await self._client.connect(_connections(load))
-        self._observer.load_began(load, level)
+        self._observer.load_began(level)
         # The prefetcher decides whether items start again.
         load = msgspec.structs.replace(load, goes_round=False)
         n_unready = stock.n_unready

@@ -21,6 +21,7 @@ from assay.bench.synthetic import PromptKind, SyntheticItemSource, SyntheticSpec
 from assay.bench.synthetic_config import is_synthetic_config, read_synthetic_config
 from assay.bench.tokenizer import Tokenizer, open_tokenizer
 from assay.core.errors import AuthorError, Problem, UsageError
+from assay.core.method import Method
 from assay.core.origin import Origin
 from assay.core.request import Generate
 from assay.core.task import Task
@@ -275,7 +276,7 @@ def _dataset(source: str, settings: ItemSettings) -> Items:
     is_table = detect_dialect(source, values.dialect, values.dataset_args) == TABLE
     values = msgspec.structs.replace(
         values,
-        method=("gen",) if is_table else values.method,
+        method=(Method.GEN,) if is_table else values.method,
         stage="infer",
         seed=settings.seed,
         chat="on" if settings.is_chat else "off",

@@ -12,18 +12,20 @@ from assay.bench.aisbench_profile import STATS, AISBenchProfile, NoResult, Profi
 from assay.bench.arrivals import Arrivals, TraceArrivals
 from assay.bench.folder import MANIFEST, SUMMARY, BenchManifest, BenchResult, get_records_path, read_records
 from assay.bench.load import ClosedLoad, Load, OpenLoad
-from assay.bench.page import render_page
 from assay.bench.page_data import LoadView, PageData, PageHead
 from assay.bench.page_records import build_load_view
 from assay.bench.page_summary import build_search_view, build_sweep_view
 from assay.bench.summary import BenchSummary
 from assay.core.errors import Problem, StoreError
 from assay.core.origin import Origin
+from assay.results.pages.page_file import render_page_file
 
 T = TypeVar("T")
 PAGE = "report.html"
+N_LOADS = 12
+"""Maximum number of loads with details; if there are more, the last ones."""
 _SHOWN_ELSEWHERE = {"model", "dataset", "out", "runs_dir"}
-"""Settings that the page shows by other names, or that are of no use to its reader."""
+"""Settings that the page shows by other names, or that do not help its reader."""
 
 
 class StoredBench(NamedTuple):
@@ -58,6 +60,11 @@ def read_bench(folder: Path) -> StoredBench:
     return StoredBench(folder, _read(folder / MANIFEST, BenchManifest), _read(folder / SUMMARY, BenchResult))
 
 
+def read_summary_json(folder: Path) -> bytes:
+    """Return the summary of a finished benchmark as JSON."""
+    return (folder / SUMMARY).read_bytes()
+
+
 def _read(path: Path, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
@@ -70,8 +77,14 @@ def _read(path: Path, kind: type[T]) -> T:
 def write_page(bench: StoredBench, path: Path | None = None) -> Path:
     """Write the page of a benchmark, into its folder or to `path`; return the path."""
     path = path or bench.folder / PAGE
-    path.write_text(render_page(_page(bench)), encoding="utf-8")
+    path.write_text(render_bench_page(build_page_data(bench)), encoding="utf-8")
     return path
+
+
+def render_bench_page(data: PageData) -> str:
+    """Return the page as a single HTML file; equal data gives equal text."""
+    title = f"{data.head.model} · serving benchmark"
+    return "".join(render_page_file(title, "bench", "bench_file", {"bench": msgspec.json.encode(data)}))
 
 
 def compute_aisbench_numbers(
@@ -110,14 +123,16 @@ def _find_max_concurrency(summary: BenchSummary | None) -> int:
     return summary.concurrency.max if summary is not None and summary.concurrency is not None else 1
 
 
-def _page(bench: StoredBench) -> PageData:
+def build_page_data(bench: StoredBench) -> PageData:
+    """Return the data of the page, with details of the last loads only if there are many."""
     swept = bench.result.swept
     views = tuple(_views(bench))
     if swept is None:
         return PageData(_head(bench), views)
+    n_earlier = len(swept.trials) - len(views)
     if swept.limits:
-        return PageData(_head(bench), views, search=build_search_view(swept))
-    return PageData(_head(bench), views, sweep=build_sweep_view(swept))
+        return PageData(_head(bench), views, n_earlier, search=build_search_view(swept))
+    return PageData(_head(bench), views, n_earlier, sweep=build_sweep_view(swept))
 
 
 def _views(bench: StoredBench) -> Iterator[LoadView]:
@@ -137,7 +152,7 @@ def _views(bench: StoredBench) -> Iterator[LoadView]:
             )
             for trial, path in zip(swept.trials, trial_records(bench.folder), strict=True)
         ]
-    for name, level, path, steady in parts:
+    for name, level, path, steady in parts[-N_LOADS:]:
         yield build_load_view(read_records(path), name, limits=limits, level=level, in_window=steady)
 
 

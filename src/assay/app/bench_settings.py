@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import msgspec
 
 from assay.app.bench import BenchPlan, Ladder
 from assay.app.bench_items import SYNTHETIC, ItemSettings
+from assay.app.bench_report import Profile
 from assay.app.settings import RunSettings
 from assay.bench.arrivals import Arrivals, Ramp, TraceArrivals
 from assay.bench.lengths import parse_lengths
@@ -23,7 +24,6 @@ from assay.core.sampling_bounds import Temperature
 from assay.dialects.shared.request_selection import SamplingMode
 
 DEFAULT_CONCURRENCY = 16
-Profile: TypeAlias = Literal["assay", "aisbench"]
 
 
 class BenchSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -12,17 +12,17 @@ from assay.app.open_model import open_model
 from assay.app.run import compile_with_settings
 from assay.app.scorers import build_scorers
 from assay.app.settings import RunSettings, Settings
+from assay.core.compilation import CompiledDataset
 from assay.core.ports import Backend
-from assay.core.request import Ask, Generate, Sampling
+from assay.core.request import METHOD_BY_KIND, Ask, Generate, Sampling
 from assay.core.rounding import format_percent
 from assay.core.sample import Sample
 from assay.core.task import Task
-from assay.dialects.shared.compilation import CompiledDataset
 from assay.dialects.table.compile import CompiledTable
 from assay.dialects.table.task import TableTask
 from assay.dialects.table.texts import TextTask
 from assay.engine.context_fitting import ContextFitter
-from assay.engine.plan import METHOD_BY_KIND, check_plan, probe_model_card
+from assay.engine.plan import check_plan, probe_model_card
 
 _MAJORITY = 0.6
 """Share of one label above which a model that always answers with it would score well."""
@@ -72,7 +72,7 @@ def _findings(one: CompiledDataset, backend: Backend | None) -> Iterator[Finding
     if backend is not None:
         for kind, way in backend.card.ways.items():
             if kind in one.task.kinds:
-                yield Finding(False, f"{METHOD_BY_KIND[kind]} is computed by {way}")
+                yield Finding(False, f"{METHOD_BY_KIND[kind]} is computed from {way}")
     if isinstance(one, CompiledTable):
         yield from _table_findings(one, backend)
     elif backend is not None:

@@ -23,10 +23,11 @@ from assay.app.open_model import open_model
 from assay.app.run import compile_with_settings
 from assay.app.scorers import build_scorers
 from assay.app.settings import RunSettings, Settings
+from assay.core.compilation import CompiledDataset
 from assay.core.errors import AssayError, Problem
+from assay.core.method import Method
 from assay.core.ports import Backend
 from assay.dialects.openicl.detect import ConfigName, find_config_files
-from assay.dialects.shared.compilation import CompiledDataset
 from assay.engine.plan import check_plan, probe_model_card
 from assay.sources.dataset_folder import DatasetMissing
 
@@ -46,7 +47,7 @@ class FileCheckResult(NamedTuple):
     n_rows: int = 0
     n_tasks: int = 0
     """Number of subsets, or 1."""
-    methods: tuple[str, ...] = ()
+    methods: tuple[Method, ...] = ()
     class_name: str | None = None
     problem: Problem | None = None
     """The data it needs, or the first error."""
@@ -171,5 +172,5 @@ def _check_prompt_hash(one: ConfigDescription) -> Iterator[Finding]:
         yield Finding(False, f"the prompt hash of the file is {one.prompt_hash}, as in its name")
     else:
         name_hash = written["digits"]
-        what = f"the prompt hash in the file's name is {name_hash}, but the prompt's is {one.prompt_hash}"
+        what = f"the prompt hash in the file's name is {name_hash}, but the prompt has {one.prompt_hash}"
         yield Finding(True, f"{what}: the prompt has changed since the file was named")

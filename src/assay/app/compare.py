@@ -11,7 +11,8 @@ from assay.core.errors import Problem, UsageError, listing, suggest_name
 from assay.core.score import Score
 from assay.results.comparison import Flip, Flips, MetricComparison, RunComparison
 from assay.results.history import ScoringHistory
-from assay.results.pages.compare_page import CompareView
+from assay.results.pages.compare_page import CompareView, write_compare_page
+from assay.results.pages.file_blocks import MOST_ROWS as MOST_ROWS_IN_FILE
 from assay.results.pages.sample_columns import QUESTION_CHARS, SampleLine, find_question, truncate_line
 from assay.results.paired_runs import PairedRuns
 from assay.results.read import StoredRun
@@ -64,6 +65,13 @@ def compare_view(
     return CompareView(
         result.comparison, [views[run.path] for run in chosen], [called[run.path] for run in chosen if called]
     )
+
+
+def write_comparison(
+    runs: Sequence[StoredRun], methods: Sequence[str], metric: str | None, path: Path
+) -> None:
+    """Write a comparison as a self-contained HTML page with the samples side by side."""
+    write_compare_page(compare_view(runs, methods, metric, most=MOST_ROWS_IN_FILE), path)
 
 
 def find_scorings(runs: Sequence[StoredRun], wanted: Sequence[str]) -> list[StoredRun]:

@@ -19,11 +19,11 @@ from assay.app.dialects import (
 )
 from assay.app.hub_datasets import SHOTS_PREFERRED, find_hub_tables, record_reads
 from assay.app.table_datasets import CompileContext, compile_table_dataset
+from assay.core.compilation import CompiledDataset
 from assay.core.errors import AuthorError, Problem, UsageError, listing, suggest_name
 from assay.core.origin import Origin
 from assay.core.ports import Backend
 from assay.core.task import TaskSettings
-from assay.dialects.shared.compilation import CompiledDataset
 from assay.dialects.table.eval_task import ANY_CONFIG, EvalTask, is_eval_file, read_eval_tasks, select_tasks
 from assay.dialects.table.eval_task import FILE_NAME as EVAL_FILE
 from assay.dialects.table.meta import TableMeta, to_meta

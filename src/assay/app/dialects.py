@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from assay.app.table_datasets import CompileContext, compile_table_dataset
+from assay.core.compilation import CompiledDataset
 from assay.core.errors import AssayError, Problem, UsageError, listing, suggest_name
 from assay.core.ports import Backend
 from assay.core.task import TaskSettings
 from assay.dialects.leap.detect import TaskName, is_task
 from assay.dialects.llmbox.detect import ClassName, class_files, is_class_file
+from assay.dialects.lm_eval.detect import is_task_file, split_names
 from assay.dialects.openicl.detect import ConfigName, find_config_files, is_config, is_loader
-from assay.dialects.shared.compilation import CompiledDataset
 from assay.dialects.ultraeval.detect import find_nested_folders, is_dataset
 
 if TYPE_CHECKING:
@@ -180,7 +181,29 @@ def _compile_configs(name: str, settings: TaskSettings, around: CompileContext) 
     return apply_to_entries(entries, compiled, same_names)
 
 
+def _compile_task_files(
+    name: str, settings: TaskSettings, around: CompileContext
+) -> Sequence[CompiledDataset]:
+    from assay.app.lm_eval_tasks import INCLUDE_PATH, build_lm_eval_tools
+    from assay.dialects.lm_eval.compile import compile_task_files
+
+    tools = build_lm_eval_tools(name, settings.dataset_args.get(INCLUDE_PATH), around.hub)
+    return compile_task_files(split_names(name), settings, tools)
+
+
 DIALECT_REGISTRY = {
+    "lm_eval": Dialect(
+        is_task_file,
+        lambda name: (),
+        _compile_task_files,
+        frozenset({"samples", "dataset_args"}),
+        {
+            "shots_from": "set fewshot_split in the task file",
+            "split": "set test_split in the task file",
+            "table": "define it in the task file",
+        },
+        "a task file",
+    ),
     "ultraeval": Dialect(
         is_dataset,
         _list_paths_with(find_nested_folders),

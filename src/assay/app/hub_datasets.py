@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from assay.core.compilation import CompiledDataset
 from assay.core.errors import AuthorError, Problem, UsageError
 from assay.core.origin import Origin
-from assay.dialects.shared.compilation import CompiledDataset
 from assay.dialects.shared.described_task import DescribedTask
 from assay.dialects.table.eval_task import (
     ANY_CONFIG,

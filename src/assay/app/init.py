@@ -24,6 +24,17 @@ from assay.sources.files import open_source
 _PLACEHOLDER = re.compile(r"NAME\d+")
 """Placeholder in a reading for a label name that only a person knows."""
 _LISTS = ("input_columns", "context_columns", "distractors")
+_TITLES = {
+    "input_columns": "question columns",
+    "context_columns": "context columns",
+    "options": "option columns, or the one column that lists them",
+    "distractors": "columns of wrong options",
+    "output_column": "answer column",
+    "answer_is": "form of the answer",
+    "label_names": "names of labels, such as 0=no,1=yes",
+    "category_column": "group column",
+}
+"""The parts of a reading that a person may change: the meta file's keys, with titles."""
 
 
 class Choice(NamedTuple):
@@ -48,6 +59,19 @@ class MetaQuestion(NamedTuple):
     choices: tuple[Choice, ...]
     error: AuthorError
     """The same question as an error with commands, for non-interactive use."""
+
+
+class MetaReading(NamedTuple):
+    """How Assay reads the table with the settings so far."""
+
+    table: CompiledTable
+
+
+class WrittenMeta(NamedTuple):
+    """A meta file, and the settings in it."""
+
+    path: Path
+    settings: TableMeta
 
 
 class MetaPart(NamedTuple):
@@ -81,10 +105,10 @@ class MetaDraft:
         """Return the path of the meta file."""
         return meta_path(Path(self.path))
 
-    def read(self) -> CompiledTable | MetaQuestion:
+    def read(self) -> MetaReading | MetaQuestion:
         """Read the table with the settings so far; return the reading, or the question that remains."""
         try:
-            return self._compile(self.said)
+            return MetaReading(self._compile(self.said))
         except AmbiguousTableError as error:
             return MetaQuestion(
                 error.what, tuple(Choice(one.what, one.meta) for one in error.readings), error
@@ -101,7 +125,7 @@ class MetaDraft:
         assert isinstance(compiled, CompiledTable), "a table compiles to one"
         return compiled
 
-    def statement(self, compiled: CompiledTable) -> TableMeta:
+    def _find_settings(self, compiled: CompiledTable) -> TableMeta:
         """Return the settings that reproduce a reading: the person's and the inferred ones.
 
         Rows in another tool's format are recognised as a whole, but no longer once their columns are named.
@@ -153,10 +177,18 @@ class MetaDraft:
             value = {label.strip(): name.strip() for label, _, name in pairs} if "=" in text else names
         return getattr(to_meta({key: value}, Origin(self.path)), key)
 
-    def write(self, statement: TableMeta, *, overwrites: bool) -> Path:
-        """Write the meta file."""
+    def list_parts(self, reading: MetaReading | MetaQuestion) -> tuple[MetaPart, ...]:
+        """Return the parts of a reading that a person may change."""
+        now = self.said if isinstance(reading, MetaQuestion) else reading.table.survey.meta
+        return tuple(
+            MetaPart(key, title, _format_meta_value(getattr(now, key))) for key, title in _TITLES.items()
+        )
+
+    def write(self, reading: MetaReading, *, overwrites: bool) -> WrittenMeta:
+        """Write the meta file that reproduces a reading."""
+        settings = self._find_settings(reading.table)
         file = self.meta_file
-        text = msgspec.json.format(msgspec.json.encode(statement), indent=2)
+        text = msgspec.json.format(msgspec.json.encode(settings), indent=2)
         try:
             with file.open("wb" if overwrites else "xb") as stream:
                 stream.write(text + b"\n")
@@ -164,23 +196,7 @@ class MetaDraft:
             what = "the meta file already exists, and assay init does not overwrite it"
             fix = "add --force to overwrite it"
             raise UsageError(Problem("USAGE-022", what, fix, Origin(str(file)))) from None
-        return file
-
-
-def list_meta_parts(reading: CompiledTable | MetaQuestion, said: TableMeta) -> tuple[MetaPart, ...]:
-    """Return the parts of a reading that a person may change."""
-    now = said if isinstance(reading, MetaQuestion) else reading.survey.meta
-    titles = {
-        "input_columns": "question columns",
-        "context_columns": "context columns",
-        "options": "option columns, or the one column that lists them",
-        "distractors": "columns of wrong options",
-        "output_column": "answer column",
-        "answer_is": "form of the answer",
-        "label_names": "names of labels, such as 0=no,1=yes",
-        "category_column": "group column",
-    }
-    return tuple(MetaPart(key, title, _format_meta_value(getattr(now, key))) for key, title in titles.items())
+        return WrittenMeta(file, settings)
 
 
 def _format_meta_value(value: Any) -> str:

@@ -12,10 +12,11 @@ from assay.app.settings import RunSettings
 from assay.backends.cache_dir import cache_dir
 from assay.core.model import ModelIdentity
 from assay.core.ports import Backend, Judge
+from assay.core.tally import JudgeTally
 from assay.core.task import CorpusScorer, Scorer
 from assay.engine.cache import NoCache, SqliteCache
 from assay.engine.journal import FileJournal
-from assay.engine.judging import BackendJudge, JudgeTally
+from assay.engine.judging import BackendJudge
 
 JUDGEMENTS = "judgements.jsonl"
 """The judge's journal in a run folder."""

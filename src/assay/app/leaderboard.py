@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Hashable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,11 +20,12 @@ from assay.core.run_index import SampleValues
 from assay.ledger.database import MEMORY, Database, open_database
 from assay.ledger.runs import RunIndex
 from assay.results.indexing import read_run, read_stamp
-from assay.results.leaderboard.abilities import Abilities
+from assay.results.leaderboard.abilities import Abilities, read_abilities
 from assay.results.leaderboard.board import Board
 from assay.results.leaderboard.build import make_board
 from assay.results.leaderboard.entries import BoardRun
 from assay.results.run_list import build_unreadable_error, is_run_folder, iter_run_folders
+from assay.results.store import MANIFEST
 
 INDEX_FILE = ".assay.db"
 _OWN_FOLDER = "."
@@ -125,6 +127,38 @@ class IndexedRuns:
             abilities=abilities,
             model_names=model_names,
         )
+
+
+class RankedRuns(NamedTuple):
+    """The leaderboard of some folders."""
+
+    board: Board
+    problems: tuple[Problem, ...]
+    """The problems of unreadable runs."""
+    notes: tuple[str, ...]
+    """Notes about the indexes."""
+
+
+def rank_runs(
+    folders: Sequence[Path],
+    database: str | None = None,
+    *,
+    headlines: Mapping[str, str] | None = None,
+    abilities_file: Path | None = None,
+) -> RankedRuns:
+    """Read changed runs and return the leaderboard; `abilities_file` groups the datasets by ability."""
+    abilities = None if abilities_file is None else read_abilities(abilities_file)
+    with closing(IndexedRuns(folders, database)) as runs:
+        problems = runs.refresh()
+        return RankedRuns(runs.board(headlines=headlines, abilities=abilities), tuple(problems), runs.notes)
+
+
+def format_run_problem(problem: Problem) -> str:
+    """Return the problem of an unreadable run with the run's name, not its path, for visitors of a server."""
+    if problem.where is None:
+        return f"{problem.code}: {problem.what}"
+    path = Path(problem.where.path)
+    return f"{problem.code} {path.parent.name if path.name == MANIFEST else path.name}: {problem.what}"
 
 
 def _check(folders: Sequence[Path]) -> None:

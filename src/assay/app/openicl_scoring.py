@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from assay.core.difference import Difference
 from assay.core.prompt import Prompt
 from assay.dialects.openicl.authored.base_classes import BaseEvaluator
 from assay.dialects.openicl.authored.code import LibraryParts
@@ -152,10 +153,9 @@ class OpenIclScoring:
         return list(EVALUATORS)
 
     @property
-    def corrected(self) -> Mapping[str, tuple[str, str]]:
-        """Return the parts that differ from the original: its behaviour, and Assay's."""
-        every = {**CORRECTED_BY_ANY_NAME, **CORRECTED_EVALUATORS}
-        return {name: (one[0], one[1]) for name, one in every.items()}
+    def corrected(self) -> Mapping[str, Difference[object]]:
+        """Return the differences from the original, by the name of the part."""
+        return {**CORRECTED_BY_ANY_NAME, **CORRECTED_EVALUATORS}
 
 
 def build_author_imports() -> LibraryParts:

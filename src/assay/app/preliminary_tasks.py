@@ -15,8 +15,9 @@ from assay.core.request import Request
 from assay.core.run import Cost
 from assay.core.sample import Sample
 from assay.core.score import Score
+from assay.core.tally import Tally
 from assay.core.task import PreparingTask, Task
-from assay.engine.execute import Execution, Tally
+from assay.engine.execute import Execution
 from assay.scoring.aggregate import MeanAggregator
 
 

@@ -238,7 +238,7 @@ def _failing_line(folder: Path, ended: _ScriptExit) -> int | None:
 def _build_no_rows_problem(folder: Path, files: Sequence[DataFile]) -> Problem:
     emptied = [_format_path(file.path) for file in files if file.change is Change.CHANGED]
     lost = f"; it emptied {', '.join(emptied)}" if emptied else ""
-    what = f"{SCRIPT} succeeded but wrote no rows, as scripts do that look for raw files and find none"
+    what = f"{SCRIPT} succeeded but wrote no rows; it probably found no raw files"
     return Problem(
         "PREPARE-004", what + lost, _suggest_raw_files(folder, None), where=Origin(str(folder / SCRIPT))
     )

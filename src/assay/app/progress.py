@@ -16,9 +16,8 @@ from typing import Literal, NamedTuple, TypeAlias
 import msgspec
 
 from assay.core.score import Metric
+from assay.core.tally import JudgeTally, Tally
 from assay.core.task import CorpusScorer, Scorer, Task
-from assay.engine.execute import Tally
-from assay.engine.judging import JudgeTally
 from assay.sources.datasets_library import showing_downloads
 
 Phase: TypeAlias = Literal["loading", "beforehand", "samples", "scoring"]
@@ -132,6 +131,8 @@ class RunProgress(msgspec.Struct, frozen=True):
     """None until a judge is queried."""
     workers: WorkersProgress | None = None
     """None if the model runs in the run's own process or at a server."""
+    device_busy_share: float | None = None
+    """The part of the time, since the first likelihood, in which the device computed; None while unknown."""
 
 
 class _Point(NamedTuple):
@@ -272,7 +273,8 @@ class ProgressGauge:
             for track in self._tracks
         )
         calls = _counter(stats, "concurrency"), _counter(stats, "retries")
-        return self._seen(tally, tracks, *calls, _workers(stats))
+        busy = stats.get("device_busy_share") or None
+        return self._seen(tally, tracks, *calls, _workers(stats), busy)
 
     def look_again(self, tally: Tally, earlier: RunProgress) -> RunProgress:
         """Return the current progress on any thread: current counts, and the scores of `earlier`."""
@@ -281,7 +283,8 @@ class ProgressGauge:
         )
         # Worker counts can be read on any thread, and change while no answer arrives.
         workers = None if earlier.workers is None else _workers(self._stats())
-        return self._seen(tally, tracks, earlier.concurrency, earlier.n_retries, workers)
+        calls = earlier.concurrency, earlier.n_retries
+        return self._seen(tally, tracks, *calls, workers, earlier.device_busy_share)
 
     def _seen(
         self,
@@ -290,6 +293,7 @@ class ProgressGauge:
         concurrency: int | None,
         n_retries: int | None,
         workers: WorkersProgress | None,
+        device_busy_share: float | None,
     ) -> RunProgress:
         self.note(tally)
         now = self._clock()
@@ -320,6 +324,7 @@ class ProgressGauge:
             tracks=tracks,
             judge=None if tally.judge is None or not tally.judge.n_prompts else self._judging(tally.judge),
             workers=workers,
+            device_busy_share=device_busy_share,
         )
 
     def _judging(self, judge: JudgeTally) -> JudgeProgress:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from assay.app.readme_tables import Column
+from assay.core.method import Method
 from assay.dialects.openicl.readme_description import ConfigDescription
 
 TITLES = {False: "Available Dataset Tasks", True: "可用数据集任务"}
@@ -44,9 +45,9 @@ _SAY_NOTHING = ("score", "average_score", "overall")
 _OF_SPEED = ("performance", "性能")
 """Metrics of tasks that measure the speed of a server, not correctness."""
 _TASKS: Mapping[str, tuple[str, str]] = {
-    "gen": ("{} dataset generative task", "{}数据集生成式任务"),
-    "ppl": ("{} dataset PPL task", "{}数据集PPL任务"),
-    "prob": ("{} dataset label probability task", "{}数据集选项概率任务"),
+    Method.GEN: ("{} dataset generative task", "{}数据集生成式任务"),
+    Method.PPL: ("{} dataset PPL task", "{}数据集PPL任务"),
+    Method.PROB: ("{} dataset label probability task", "{}数据集选项概率任务"),
 }
 _NAMED_SHOTS = re.compile(r"(\d+)_?shot")
 _ZERO = re.compile(r"\bzero\b|零", re.IGNORECASE)
@@ -54,7 +55,7 @@ _ZERO = re.compile(r"\bzero\b|零", re.IGNORECASE)
 
 def build_row_cells(one: ConfigDescription, name: str, path: str, *, is_chinese: bool) -> dict[Column, str]:
     """Return the cells of a config's row; `name` is the dataset's."""
-    method = one.methods[0] if one.methods else "gen"
+    method = one.methods[0] if one.methods else Method.GEN
     return {
         "task": one.path.stem,
         "introduction": _TASKS[method][is_chinese].format(name),

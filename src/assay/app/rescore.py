@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -32,13 +32,15 @@ from assay.core.origin import Origin
 from assay.core.request import Kind
 from assay.core.run import RunManifest, RunStatus, Scoring, Setting
 from assay.core.score import Metric
-from assay.engine.execute import Execution, Tally
+from assay.core.tally import Tally
+from assay.engine.execute import Execution
 from assay.engine.replay_backend import RecordedFitter, StoredAnswers, StoredModel
 from assay.results.history import OWN_LABEL, ScoringHistory, StoredScoring, parse_draft_number
 from assay.results.read import StoredRun
 from assay.results.scoring_changes import ScoringChanges, compare_scorings
 from assay.results.scoring_folders import find_parent_run
 from assay.results.store import JOURNAL, RunFolder, ScoreWriter
+from assay.results.subset_families import select_headline_metrics
 from assay.scoring.aggregate import MeanAggregator
 
 
@@ -102,6 +104,48 @@ def show_scoring(run: Path, wanted: str) -> StoredScoring:
     finally:
         folder.release()
     return entry
+
+
+class ListedScoring(NamedTuple):
+    """One scoring of a run with its results."""
+
+    name: str
+    manifest: RunManifest
+    heads: tuple[Metric, ...]
+    """The headline metrics."""
+    differences: tuple[float | None, ...]
+    """The difference of each headline from the first scoring; None if that has another metric."""
+    is_shown: bool
+    is_of_older_answers: bool
+    """Whether the run was resumed after this scoring."""
+
+
+def list_scorings(run: Path) -> list[ListedScoring]:
+    """Return the scorings of a run, the run's own first."""
+    history = ScoringHistory(run)
+    current = history.current
+    scorings = [(one.name, one.path, one == current) for one in history.entries()]
+    if current is None:
+        # A resumed run shows its own files; its earlier scorings stay in the list.
+        scorings = [("run", run, True), *((name, path, False) for name, path, _ in scorings)]
+    journal = run / JOURNAL
+    journal_bytes = journal.stat().st_size if journal.is_file() else 0
+    first: dict[tuple[str, str, str], float | None] = {}
+    listed: list[ListedScoring] = []
+    for number, (name, path, is_shown) in enumerate(scorings):
+        stored = StoredRun(path)
+        heads = tuple(select_headline_metrics(stored.metrics(), stored.manifest))
+        if number == 0:
+            first = {(one.task, one.method, one.metric): one.value for one in heads}
+        scoring = stored.manifest.scoring
+        less = (_subtract(one.value, first.get((one.task, one.method, one.metric))) for one in heads)
+        is_older = scoring is not None and scoring.journal_bytes != journal_bytes
+        listed.append(ListedScoring(name, stored.manifest, heads, tuple(less), is_shown, is_older))
+    return listed
+
+
+def _subtract(value: float | None, other: float | None) -> float | None:
+    return None if value is None or other is None else value - other
 
 
 def _require_run(run: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from assay.app.settings import RunSettings
 from assay.core.model import ModelIdentity
 from assay.core.run import RunManifest, RunStatus
-from assay.engine.execute import Tally
+from assay.core.tally import Tally
 from assay.results.read import StoredRun
 from assay.results.store import JOURNAL, read_manifest
 
@@ -44,7 +44,7 @@ def copy_journal(earlier: StoredRun, folder: Path) -> tuple[str, ...]:
     if journal.exists() or not (earlier.path / JOURNAL).is_file():
         return ()
     shutil.copyfile(earlier.path / JOURNAL, journal)
-    return (f"continues with the answers of {earlier.manifest.model.name}, from {earlier.path}",)
+    return (f"reuses the answers of {earlier.manifest.model.name}, from {earlier.path}",)
 
 
 def reuse_note(manifest: RunManifest, tally: Tally) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from assay.app.config_declarations import (
     read_summary_groups,
 )
 from assay.app.datasets import compile_datasets
+from assay.app.dialects import detect_dialect
 from assay.app.judge import judging, needs_judge, open_cache, open_judge
 from assay.app.offline.watch import Watch, offline_watch
 from assay.app.preliminary_tasks import PreliminaryTasks
@@ -28,28 +29,30 @@ from assay.app.run_stages import AnsweredRun, open_run_model
 from assay.app.score_summary import ScoredSamples, compute_totals, write_run_results
 from assay.app.scorers import build_scorers, named_scorers
 from assay.app.settings import RunSettings, Settings
+from assay.app.stored_runs import find_run
+from assay.core.compilation import CompiledDataset
+from assay.core.disk_space import reporting_disk_full
+from assay.core.download import Download
+from assay.core.download_listeners import reporting_downloads
 from assay.core.limit import Limit
 from assay.core.model import ModelCard
 from assay.core.ports import Backend
 from assay.core.run import RunManifest, RunStatus, run_fingerprint
 from assay.core.score import Metric
 from assay.core.summary_group import SummaryGroup
+from assay.core.tally import Tally
 from assay.core.task import CorpusScorer, Scorer, Task, TaskSettings
-from assay.dialects.shared.compilation import CompiledDataset
+from assay.core.time_profile import get_recorder, measuring
 from assay.engine.cache import SqliteCache
-from assay.engine.execute import Execution, Tally
+from assay.engine.execute import Execution
 from assay.engine.journal import FileJournal
 from assay.engine.limit import limit_task
 from assay.engine.plan import check_plan, probe_model_card
 from assay.engine.replay_backend import ScoringJournal
-from assay.hub.download_listeners import reporting_downloads
-from assay.hub.downloads import Download
-from assay.results.disk_space import reporting_disk_full
 from assay.results.history import ScoringHistory
 from assay.results.media_store import MediaStore
 from assay.results.output_folder import require_writable
 from assay.results.pages.report_file import write_report_page
-from assay.results.read import find_run
 from assay.results.store import JOURNAL, RunFolder, SampleWriter
 from assay.results.subset_families import group_by_family
 from assay.scoring.aggregate import MeanAggregator
@@ -137,7 +140,8 @@ def _run(
 ) -> FinishedRun:
     values = settings.values
     with open_run_model(datasets, values) as (backend, answered):
-        compiled = compile_with_settings(datasets, values, backend)
+        with measuring("dataset"):
+            compiled = compile_with_settings(datasets, values, backend)
         watch.look()
         tasks = [_limit_task(one, values) for one in compiled]
         card = probe_model_card(backend, tasks)
@@ -157,8 +161,24 @@ def _run(
             observer.compiled(compiled, tasks, card)
             if groups is None:
                 groups = read_summary_groups(configs, {task.spec.name for task in tasks})
+                groups += _read_task_groups(datasets, values, tasks)
             work = _RunParts(tasks, scorers, backend, answered, judge, compiled, groups, notes, watch)
             return _execute(work, settings, observer)
+
+
+def _read_task_groups(
+    datasets: Sequence[str], values: RunSettings, tasks: Sequence[Task]
+) -> tuple[SummaryGroup, ...]:
+    """Return the scores that groups of lm-eval's task files combine."""
+    own = [task for task in tasks if task.spec.dialect == "lm_eval"]
+    if len(own) < 2:
+        return ()
+    from assay.app.lm_eval_tasks import INCLUDE_PATH, read_group_scores
+
+    names = [
+        name for name in datasets if detect_dialect(name, values.dialect, values.dataset_args) == "lm_eval"
+    ]
+    return read_group_scores(names, values.dataset_args.get(INCLUDE_PATH), own)
 
 
 def compile_with_settings(
@@ -305,7 +325,8 @@ def _execute(work: _RunParts, settings: Settings, observer: Observer) -> Finishe
             progress(execution.tally)
             tally = execution.run()
         work.watch.look()
-        totals = compute_totals(aggregator, manifest.tasks, work.groups)
+        with measuring("score"):
+            totals = compute_totals(aggregator, manifest.tasks, work.groups)
         came_up = (
             *work.watch.notes,
             *work.notes,
@@ -330,6 +351,7 @@ def _execute(work: _RunParts, settings: Settings, observer: Observer) -> Finishe
                 **_counters(tally),
                 **preliminary.counters,
                 **{f"model_{name}": n for name, n in backend.stats().items()},
+                **_seconds_by_phase(),
             },
             notes=(*manifest.notes, *came_up),
             disagreements=sink.disagreement.counts(),
@@ -340,12 +362,15 @@ def _execute(work: _RunParts, settings: Settings, observer: Observer) -> Finishe
             summary_groups=tuple(work.groups),
             speed=execution.speed(),
         )
-        if values.stage == "infer":
-            folder.drop_results()
-            folder.write_manifest(finished)
-            write_report_page(folder.path)
-        else:
-            write_run_results(folder, finished, totals.metrics, sink.highlights)
+        with measuring("report"):
+            if values.stage == "infer":
+                folder.drop_results()
+                folder.write_manifest(finished)
+                write_report_page(folder.path)
+            else:
+                write_run_results(folder, finished, totals.metrics, sink.highlights)
+        if (recorder := get_recorder()) is not None:
+            folder.write_trace(recorder.build_trace())
     finally:
         folder.release()
     result = FinishedRun(folder.path, finished, totals.metrics, tally, came_up, tuple(tasks))
@@ -355,7 +380,8 @@ def _execute(work: _RunParts, settings: Settings, observer: Observer) -> Finishe
 
 def _manifest(work: _RunParts, settings: Settings) -> RunManifest:
     specs = tuple(task.spec for task in work.tasks)
-    model = work.backend.identity()
+    with measuring("hash"):
+        model = work.backend.identity()
     grader = None if work.judge is None else work.judge.identity()
     fingerprint = run_fingerprint(specs, model, grader)
     names = [family.name for family in group_by_family(specs)]
@@ -382,6 +408,12 @@ def _note_stored_scorings(n: int) -> tuple[str, ...]:
         f"the answers have {n} later scorings, which are kept; the run now shows its own score; "
         "`assay score RUN --list-scorings` lists them",
     )
+
+
+def _seconds_by_phase() -> dict[str, float]:
+    """Return where the time went so far, if that is recorded."""
+    recorder = get_recorder()
+    return {} if recorder is None else {f"seconds_{p}": s for p, s in recorder.compute_seconds().items()}
 
 
 def _counters(tally: Tally) -> dict[str, float]:

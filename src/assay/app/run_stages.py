@@ -14,12 +14,13 @@ from pathlib import Path
 
 from assay.app.open_model import open_model
 from assay.app.settings import RunSettings
+from assay.app.stored_runs import find_run
 from assay.core.errors import Problem, StoreError, listing
 from assay.core.origin import Origin
 from assay.core.ports import Backend
 from assay.core.task import Task
 from assay.engine.replay_backend import RecordedFitter, ShotCounts, StoredAnswers, StoredModel
-from assay.results.read import StoredRun, find_run, list_readable_runs
+from assay.results.read import StoredRun, list_readable_runs
 from assay.results.store import JOURNAL
 
 _N_PROBED = 20
@@ -63,7 +64,7 @@ class AnsweredRun:
             else f"the run contains only {listing(known)}"
         )
         what = f"the run has no answers for the requests of {task.spec.name!r}: {why}"
-        fix = "query the model: run the same command without --stage score"
+        fix = "run the same command without --stage score to query the model"
         raise StoreError(Problem("STORE-007", what, fix, Origin(str(self.run.path))))
 
 

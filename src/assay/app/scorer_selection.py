@@ -183,7 +183,7 @@ def _check_combination(choices: ScoringChoices) -> None:
         what = f"--judge-arg is set ({listing(choices.judge_args)}), but no judge is named"
         raise UsageError(Problem("RESCORE-008", what, "name one: --judge MODEL"))
     if (choices.tasks or choices.methods) and not (choices.about_text or choices.score_by):
-        what = "--task and --method restrict a choice, but there is no choice"
+        what = "--task and --method limit a new scoring, but nothing about the scoring is changed"
         fix = "add one, such as --metric or --extract; or remove them to score everything as the run did"
         raise UsageError(Problem("RESCORE-004", what, fix))
 
@@ -253,9 +253,8 @@ class _TrackScoring:
     def _build_option_scorer(self, score_by: str) -> ComponentSpec:
         is_own = self._before is not None and self._before.name == "option_likelihood"
         if self._asked.scores_prompts and not is_own:
-            what = (
-                f"{self._place}: prompt and option were scored together, so the option's own part is unknown"
-            )
+            what = f"{self._place}: prompt and option were scored together, "
+            what += "so the likelihood of the option alone is unknown"
             fix = f"query the model again: assay run {self._task.spec.source} --score-by {score_by}"
             raise UsageError(Problem("RESCORE-005", what, fix))
         if score_by == "pmi" and "unconditional" not in self._asked.roles:

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from assay.core.errors import Problem, UsageError, format_allowed_values, listing, suggest_name
+from assay.core.method import Method
 from assay.core.origin import Origin
 from assay.core.request import WindowScheme
 from assay.core.run import Setting
@@ -38,7 +39,7 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where workers run: `ray`, `ray:ADDRESS`; None: on this machine."""
     worker_timeout: Annotated[float, msgspec.Meta(gt=0)] = 600.0
     """Seconds without an answer after which a busy worker is replaced."""
-    method: tuple[str, ...] | None = None
+    method: tuple[Method, ...] | None = None
     shots: Annotated[int, msgspec.Meta(ge=0)] | None = None
     shots_from: str | None = None
     shot_policy: Literal["first", "random"] | None = None
@@ -179,6 +180,7 @@ def _convert_value(name: str, value: Any, source: str) -> Any:
         value = (value,)
     if name == "method" and value is not None:
         value = tuple(part.strip() for entry in value for part in entry.split(","))
+        _check_methods(value, source)
     try:
         if name == "keep_media" and isinstance(value, str):
             value = read_size(value)
@@ -193,3 +195,11 @@ def _convert_value(name: str, value: Any, source: str) -> Any:
                 "correct the value",
             )
         ) from error
+
+
+def _check_methods(names: tuple[str, ...], source: str) -> None:
+    for name in names:
+        if name not in tuple(Method):
+            hint = suggest_name(name, Method)
+            what = f"setting 'method' (from the {source}) names the unknown method {name!r}{hint}"
+            raise UsageError(Problem("USAGE-001", what, f"use one of {listing(Method)}"))

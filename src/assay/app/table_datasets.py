@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from assay.core.compilation import CompiledDataset
+from assay.core.method import Method
 from assay.core.ports import Backend
 from assay.core.task import TaskSettings, TaskSpec
-from assay.dialects.shared.compilation import CompiledDataset
 from assay.dialects.shared.dialogue import RoleMarks
 from assay.dialects.table.compile import CompiledTable, ModelDefaults, compile_table
 from assay.dialects.table.meta import TableMeta
@@ -30,7 +31,7 @@ class CompileContext(NamedTuple):
     hub: LocalHub | None
     """The folder that contains datasets by name."""
     backend: Backend | None
-    generators: dict[str, Any]
+    generators: dict[Method, Any]
     """Random generators that continue from one dataset of a run to the next, as in an original."""
 
 
@@ -129,7 +130,7 @@ def _is_opencompass_table(compiled: CompiledTable, settings: TaskSettings, path:
         and set(meta) <= set(TABLE_KEYS)
         and layout.data_type != "text"
         and not isinstance(layout.options, str)
-        and (compiled.task.spec.methods == ("ppl",) or all(len(name) == 1 for name in layout.options))
+        and (compiled.task.spec.methods == (Method.PPL,) or all(len(name) == 1 for name in layout.options))
         and layout.answer_form == "label"
         and layout.length_column is None
         and layout.answer_column in (None, "answer", compiled.said.output_column)

@@ -49,7 +49,7 @@ def out_of_memory_error(what: str, fix: str) -> BackendError:
 
 
 def unreachable_error(what: str) -> BackendError:
-    """Return MODEL-007: no server answers at the address, or it stopped answering."""
+    """Return MODEL-007: no server responds at the address, or it stopped answering."""
     fix = "start the server or correct the address, then repeat the command: finished requests are kept"
     return BackendError(Problem("MODEL-007", what, fix))
 

@@ -104,7 +104,7 @@ def _advice(model: str, name: str) -> tuple[str, str]:
     """Return what is wrong with a model name without a backend, and what to write instead."""
     known, model, name = listing(sorted(BACKENDS)), mask_user_info(model), mask_user_info(name)
     if _is_path(model):
-        return f"{model!r} is a path: the backend in front of it is missing", f"write hf:{model}"
+        return f"{model!r} is a path, but the prefix that names the backend is missing", f"write hf:{model}"
     if "/" in model and ":" not in model:
         return f"{model!r} does not name a backend", f"write hf:{model} for a folder or a hub repository"
     return f"unknown backend {name!r}{suggest_name(name, BACKENDS)}", f"use one of: {known}"

@@ -20,14 +20,14 @@ import msgspec
 from assay.bench.arrivals import TraceArrivals
 from assay.bench.items import LoadItem
 from assay.bench.load import ClosedLoad, Load, OpenLoad
-from assay.bench.load_result import LoadProgress, LoadResult, LoadTally
+from assay.bench.load_result import LoadResult, LoadTally
 from assay.bench.records import CallRecord
 from assay.core.errors import BackendError, Problem
 from assay.core.ports import TimedClient
 from assay.core.prompt import append_turn
 from assay.core.request import Generate, Sampling
 from assay.core.response import Completion, Failure
-from assay.core.timing import TimedCall
+from assay.core.timing import LoadProgress, TimedCall
 
 Clock = Callable[[], float]
 """The clock of the client: due times and start times must be comparable."""

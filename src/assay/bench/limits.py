@@ -121,7 +121,7 @@ def _parse_limit(text: str) -> LoadLimit | RequestLimit | Problem:
     match = _FORM.fullmatch(text)
     if match is None:
         return _build_limit_problem(
-            f"{text!r} is not a limit", "write for example 'p99 ttft < 500ms' or 'failed < 1%'"
+            f"{text!r} is not a limit", "for example, write 'p99 ttft < 500ms' or 'failed < 1%'"
         )
     stat, metric = match["stat"] and match["stat"].lower(), match["metric"].lower()
     known = (*TIMES, *SHARES)

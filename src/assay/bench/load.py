@@ -76,7 +76,9 @@ class Load(msgspec.Struct, frozen=True, omit_defaults=True):
         ):
             raise UsageError(
                 Problem(
-                    "LOAD-002", "a trace cannot be repeated: it has an end", "set a rate, or fewer requests"
+                    "LOAD-002",
+                    "a trace cannot be repeated, because it is finite",
+                    "set a rate, or fewer requests",
                 )
             )
         if self.goes_round and self.n is None and self.seconds is None:

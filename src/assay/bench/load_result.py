@@ -10,7 +10,7 @@ import msgspec
 
 from assay.bench.load import Load
 from assay.core.response import Failure
-from assay.core.timing import TimedCall
+from assay.core.timing import LoadProgress, TimedCall
 
 LATE_S = 0.005
 """Longer delays count as late: the client, not the server, shaped the load."""
@@ -74,19 +74,6 @@ _LATE_SHARE = 0.01
 """Above this fraction, the client is reported as the bottleneck."""
 
 
-class LoadProgress(msgspec.Struct, frozen=True):
-    """The progress of a load."""
-
-    seconds: float
-    n_sent: int
-    n_done: int
-    """Calls that ended, including failed ones."""
-    n_failed: int
-    n_under_way: int
-    per_s: float
-    """Calls that ended per second, over the last few seconds."""
-
-
 class LoadResult(msgspec.Struct, frozen=True, omit_defaults=True):
     """The result of a load."""
 
@@ -102,7 +89,7 @@ class LoadResult(msgspec.Struct, frozen=True, omit_defaults=True):
     """Calls that were running when the load was interrupted or its grace period ended; they have
     no record."""
     n_turns_unsent: int = 0
-    """Turns of started conversations that were not sent: an earlier one failed, or the time was up."""
+    """Turns of started conversations that were not sent: an earlier one failed, or the time was over."""
     n_held: int = 0
     """Items that were sent late because the maximum concurrency was reached."""
     is_partial: bool = False
@@ -185,7 +172,10 @@ class LoadTally:
         if self.n_cut:
             yield f"{self.n_cut:,} requests were cancelled before they finished; the numbers exclude them"
         if self.n_turns_unsent:
-            yield f"{self.n_turns_unsent:,} turns were not sent: an earlier turn failed, or the time was up"
+            yield (
+                f"{self.n_turns_unsent:,} turns were not sent: an earlier turn failed, "
+                "or the time limit was reached"
+            )
         if self.n_held:
             yield (
                 f"{self.n_held:,} items were sent late because the maximum concurrency was reached: the load "

@@ -16,7 +16,6 @@ from assay.bench.columns import CallBuffer, CallColumns, Flags
 from assay.bench.concurrent_requests import ConcurrencyCurve
 from assay.bench.goodput import Goodput, RequestLimit, check_request_limits
 from assay.bench.over_time import CountsOverTime
-from assay.bench.page_numbers import format_seconds as shown_time
 from assay.bench.pool import EXACT_UP_TO, RELATIVE_ERROR, Numbers, Pool, Unit
 from assay.bench.records import CallRecord
 from assay.bench.steady import SteadyWindow
@@ -28,6 +27,7 @@ from assay.bench.summary import (
     OverTime,
     Throughput,
 )
+from assay.core.rounding import format_seconds
 
 _UNITS: dict[str, Unit] = {"input_tokens": "tokens", "output_tokens": "tokens", "output_rate": "tokens/s"}
 _BUCKETS_AT_MOST = 240
@@ -255,12 +255,13 @@ class Measures:
     def _iter_window_notes(self, window: SteadyWindow) -> Iterator[str]:
         """Yield notes on the reliability of the window; notes on responses belong to the whole load."""
         if not self._n_succeeded:
-            yield "no request that started in the steady window succeeded: it has no latencies"
+            yield "no request that started in the steady window succeeded, so it has no latencies"
         slowest = self._pools["e2el"].percentile(100)
         if slowest is not None and slowest > window.seconds / 3:
             yield (
-                f"the steady window of {shown_time(window.seconds)} is shorter than three times its longest "
-                f"request ({shown_time(slowest)}): too few consecutive requests for reliable numbers"
+                f"the steady window of {format_seconds(window.seconds)} is shorter than three times its "
+                f"longest request ({format_seconds(slowest)}): too few consecutive requests for reliable "
+                "numbers"
             )
 
     def _notes(self) -> Iterator[str]:

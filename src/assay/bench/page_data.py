@@ -1,4 +1,4 @@
-"""The data of the page of a benchmark, as plain numbers: no call records, no markup.
+"""The data of the page of a benchmark: the contract with its script, `results/pages/assets/bench_*.js`.
 
 Times of a load are seconds from its start. The size of the data does not grow with the number of calls, so
 a page stays small: series are thinned and values are counted in bins beforehand.
@@ -254,5 +254,7 @@ class PageData(msgspec.Struct, frozen=True):
 
     head: PageHead
     loads: tuple[LoadView, ...] = ()
+    n_earlier_loads: int = 0
+    """Loads before these, of which the page has no details."""
     sweep: SweepView | None = None
     search: SearchView | None = None

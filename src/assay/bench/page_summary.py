@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from assay.bench.page_data import Amount, GoodputView, Latency, LoadNumbers, Rung, SearchView, SweepView
-from assay.bench.page_numbers import format_count, format_seconds
 from assay.bench.steady import NoSteadyWindow, SteadyWindow
 from assay.bench.summary import BenchSummary
 from assay.bench.sweep import LoadTrial, SweepResult
+from assay.core.rounding import format_seconds
 
 _TITLES = {
     "ttft": "Time to first token",
@@ -76,8 +76,9 @@ def describe_steady_window(steady: SteadyWindow | NoSteadyWindow | None) -> str:
         return ""
     if isinstance(steady, NoSteadyWindow):
         return f"No steady window: {steady.reason}."
-    at_least = format_count(steady.at_least)
-    return f"Steady for {format_seconds(steady.seconds)}, with {at_least} or more concurrent requests."
+    return (
+        f"Steady for {format_seconds(steady.seconds)}, with {steady.at_least:,} or more concurrent requests."
+    )
 
 
 def build_sweep_view(swept: SweepResult) -> SweepView:

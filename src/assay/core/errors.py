@@ -21,6 +21,7 @@ import sysconfig
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from enum import Enum
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import msgspec
@@ -197,9 +198,11 @@ def format_allowed_values(kind: Any) -> str:
     def gather(part: Any) -> None:
         if get_origin(part) is Literal:
             names.extend(str(value) for value in get_args(part))
-            return
-        for inner in get_args(part):
-            gather(inner)
+        elif isinstance(part, type) and issubclass(part, Enum):
+            names.extend(str(member.value) for member in part)
+        else:
+            for inner in get_args(part):
+                gather(inner)
 
     gather(kind)
     return f"; the values are {listing(names)}" if names else ""

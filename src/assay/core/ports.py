@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from assay.core.method import Method
 from assay.core.model import ModelCard, ModelIdentity, Token
 from assay.core.prompt import Prompt
 from assay.core.request import Ask, Generate, Kind, Request
@@ -153,7 +154,7 @@ class Aggregator(Protocol):
     def take(self, evaluation: Evaluation) -> None:
         """Add the results of a whole list."""
 
-    def lose(self, task: str, track: str, why: str) -> None:
+    def lose(self, task: str, track: Method, why: str) -> None:
         """Report no value for a task and track, because the code that scores its samples raised."""
 
     def metrics(self) -> Sequence[Metric]:

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from assay.core.ids import digest
+from assay.core.method import Method
 from assay.core.prompt import Prompt, canonicalize_prompt
 
 
@@ -22,6 +23,10 @@ class Kind(StrEnum):
     LABELS = "labels"
     GENERATE = "generate"
 
+
+METHOD_KINDS = {Method.PPL: Kind.SPAN, Method.PROB: Kind.LABELS, Method.GEN: Kind.GENERATE}
+"""The kind of ask that each method makes."""
+METHOD_BY_KIND = {kind: method for method, kind in METHOD_KINDS.items()}
 
 WindowScheme: TypeAlias = Literal["classic", "hf-stride", "gptq"]
 
@@ -115,7 +120,7 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     task: str
     sample_id: str
     track: str
-    """The method this request serves: `ppl`, `prob` or `gen`."""
+    """The `Method` this request serves, or `judge`."""
     role: str
     """What the answer is used for: `option`, `unconditional`, `labels`, `answer`."""
     index: int

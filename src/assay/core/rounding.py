@@ -13,6 +13,9 @@ NOT_KNOWN = "-"
 _NOISE_DIGITS = 12
 """Significant digits of a computed number; differences beyond them are floating-point errors."""
 
+_TIME_UNITS = ((7200, 3600.0, "h"), (180, 60.0, "min"), (1, 1.0, "s"), (1e-3, 1e-3, "ms"), (0, 1e-6, "µs"))
+"""The least number of seconds for each unit, its length and its symbol: 90 s is not shown in minutes."""
+
 
 def format_decimal(value: float, digits: int, *, is_signed: bool = False) -> str:
     """Return a number with `digits` decimals, thousands separators, and a plus if `is_signed`."""
@@ -24,6 +27,15 @@ def format_decimal(value: float, digits: int, *, is_signed: bool = False) -> str
 def format_percent(share: float, digits: int = 1, *, is_signed: bool = False) -> str:
     """Return a share in percent, without the percent sign."""
     return format_decimal(100 * share, digits, is_signed=is_signed)
+
+
+def format_seconds(seconds: float) -> str:
+    """Return a time with at least three significant digits, in the unit that fits it: `12.3 ms`."""
+    if seconds == 0:
+        return "0 s"
+    _, unit, symbol = next(one for one in _TIME_UNITS if abs(seconds) >= one[0])
+    exponent = int(f"{abs(seconds / unit):.2e}".partition("e")[2])
+    return f"{format_decimal(seconds / unit, min(max(2 - exponent, 0), 6))} {symbol}"
 
 
 def format_number(number: float | None) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from assay.core.difference import AppliedDifference
 from assay.core.ids import digest
 from assay.core.model import ModelCard, ModelIdentity
 from assay.core.summary_group import SummaryGroup
@@ -53,7 +54,7 @@ class Cost(msgspec.Struct):
 
     task: str
     method: str
-    """Or `preparation`: requests before those of the samples."""
+    """A `Method`, or `preparation`: requests before those of the samples."""
     n_requests: int = 0
     n_prompt_tokens: int = 0
     n_scored_tokens: int = 0
@@ -176,8 +177,18 @@ def run_fingerprint(
     """Return a hash that is equal for two runs exactly if one may continue the other.
 
     The path of the dataset does not count, but its content does. The outcome of a task's preparation does not
-    count either: it follows from the requests to the model, which do.
+    count either: it follows from the requests to the model, which do. Differences from an original count by
+    name and by whether the run reproduced the original, not by their words.
     """
-    asked = [msgspec.structs.replace(task, source="", chosen={}) for task in tasks]
+    asked = [
+        msgspec.structs.replace(
+            task, source="", chosen={}, differences=tuple(_drop_words(one) for one in task.differences)
+        )
+        for task in tasks
+    ]
     models = [model.deciding] if judge is None else [model.deciding, judge.deciding]
     return digest((asked, *models))
+
+
+def _drop_words(difference: AppliedDifference) -> AppliedDifference:
+    return AppliedDifference(difference.name, "", "", is_reproduced=difference.is_reproduced)

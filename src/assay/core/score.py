@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from assay.core.method import Method
 from assay.core.prompt import Prompt
 
 MACRO = "_macro"
@@ -106,7 +107,7 @@ class Score(msgspec.Struct, frozen=True, omit_defaults=True):
 
     task: str
     sample_id: str
-    track: str
+    track: Method
     metric: str
     verdict: Verdict
     value: float | None = None
@@ -145,6 +146,7 @@ class Metric(msgspec.Struct, frozen=True):
 
     task: str
     method: str
+    """A `Method`, or `mixed` for a group of tasks with several methods."""
     metric: str
     group: str | None
     """None: the whole task."""
@@ -156,7 +158,9 @@ class Metric(msgspec.Struct, frozen=True):
     n: int
     """Number of rows."""
     n_scored: int
+    """Samples with an answer that was compared."""
     n_unanswered: int
+    """Samples whose reply contains no answer; they count as not right."""
     n_truncated: int
     n_failed: int
     stderr: float | None = None
@@ -169,6 +173,11 @@ class Metric(msgspec.Struct, frozen=True):
     """Whether the dataset's author names it as a metric, so that the table of results also shows it."""
     why: str | None = None
     """Why there is no value, or why the first failed row failed; None if nothing went wrong."""
+    n_counted: int = 0
+    """Samples in the value: scored and unanswered ones, without failed and ungraded ones. Always computed."""
+
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "n_counted", self.n_scored + self.n_unanswered)
 
     @property
     def is_listed(self) -> bool:

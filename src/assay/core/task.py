@@ -7,7 +7,9 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
+from assay.core.difference import AppliedDifference
 from assay.core.limit import Limit
+from assay.core.method import Method
 from assay.core.request import Kind, Request, WindowScheme
 from assay.core.response import Response
 from assay.core.sample import Sample
@@ -24,8 +26,7 @@ class ComponentSpec(msgspec.Struct, frozen=True, omit_defaults=True):
 class TaskSettings(msgspec.Struct, frozen=True, omit_defaults=True):
     """The user's settings for a task in any dialect. None: the dataset decides, then the dialect."""
 
-    methods: tuple[str, ...] | None = None
-    """`ppl`, `prob`, `gen`."""
+    methods: tuple[Method, ...] | None = None
     is_chat: bool = False
     """Whether prompts are conversations for the model's chat template instead of plain text."""
     shots: int | None = None
@@ -63,16 +64,6 @@ class TaskSettings(msgspec.Struct, frozen=True, omit_defaults=True):
     """Settings of a single dialect, under its own names."""
 
 
-class OriginalDifference(msgspec.Struct, frozen=True):
-    """A difference between the original system and Assay, and what this run did."""
-
-    name: str
-    original: str
-    """What the original does."""
-    here: str
-    """What this run did."""
-
-
 class TaskSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     """A task as stored in the manifest."""
 
@@ -82,14 +73,14 @@ class TaskSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     """The dataset as the user named it."""
     data_hash: str
     """Hash of every file that samples and examples come from."""
-    methods: tuple[str, ...]
+    methods: tuple[Method, ...]
     n_samples: int
     """Number of samples to evaluate, after any limit."""
     n_rows: int
     """Number of rows in the dataset."""
     settings: dict[str, Any] = {}
     """Everything that determines a prompt or a score: templates, columns, shots, limit, seed."""
-    quirks: tuple[OriginalDifference, ...] = ()
+    differences: tuple[AppliedDifference, ...] = msgspec.field(default=(), name="quirks")
     """The differences from the original system that affect this task."""
     family: str | None = None
     """The dataset of which it is a subset; subsets of one dataset are also reported together."""
@@ -111,7 +102,7 @@ class AnsweredRequest(NamedTuple):
 class Scorer(Protocol):
     """Turns the responses of one track into scores, one sample at a time."""
 
-    track: str
+    track: Method
 
     def score(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> Score:
         """Return the sample's score. A failed request gives a FAILED score, never a wrong one."""
@@ -147,7 +138,7 @@ class RunningScorer(Scorer, Protocol):
 class CorpusScorer(Protocol):
     """Scores a track after all of its samples arrived, because its metrics need whole lists."""
 
-    track: str
+    track: Method
 
     def add(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> None:
         """Add one sample; keeps what it needs of the answers."""

@@ -1,4 +1,4 @@
-"""When a call to a server began, received text and ended."""
+"""When a call to a server began, received text and ended, and the progress of a load of calls."""
 
 from __future__ import annotations
 
@@ -26,3 +26,16 @@ class TimedCall(msgspec.Struct, frozen=True):
 
     times: CallTimes
     outcome: Completion | Failure
+
+
+class LoadProgress(msgspec.Struct, frozen=True):
+    """The progress of a load."""
+
+    seconds: float
+    n_sent: int
+    n_done: int
+    """Calls that ended, including failed ones."""
+    n_failed: int
+    n_under_way: int
+    per_s: float
+    """Calls that ended per second, over the last few seconds."""

@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
-import msgspec
-
 from assay.core.errors import RAISED_BY_AUTHORS
+from assay.core.method import Method
 from assay.core.ports import Aggregator, Backend, Journal, ResponseCache, Sink
 from assay.core.request import Request
 from assay.core.response import Completion, Failure, Likelihood, Outcome, Response
 from assay.core.run import Cost, ServerSpeed
 from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
+from assay.core.tally import SCORING, MethodPace, Tally
 from assay.core.task import AnsweredRequest, CorpusScorer, Evaluation, RunningScorer, Scorer, Task
+from assay.core.time_profile import measuring
 from assay.engine.context_fitting import ContextFitter
-from assay.engine.judging import JudgeTally
 from assay.engine.lost_scores import (
     DeferredSample,
     describe_scoring_problem,
@@ -32,9 +32,6 @@ from assay.engine.pending_samples import PendingSample, PendingSamples
 from assay.engine.server_speed import SpeedGauge
 from assay.engine.uniform_rejections import check_uniform_rejections
 
-SCORING = "scoring"
-"""The failure reason of a sample that was answered but could not be scored."""
-_RECENT_ANSWERS = 256
 _MEMO_LIMIT = 50_000
 _PROGRESS_EVERY = 64
 """Progress is reported after this many started samples while no answer arrives."""
@@ -42,63 +39,6 @@ _MANY_DEFERRED = 100_000
 """A note reports deferred scoring from this many samples on."""
 _MEMO_TOKENS = 1024
 """Longer answers are not kept in memory."""
-
-
-class MethodPace(msgspec.Struct):
-    """The number of requests of one method and their recent duration: a text takes longer than a score."""
-
-    n_requests: int = 0
-    """Created so far."""
-    n_answered: int = 0
-    n_timed: int = 0
-    """Those answered by the model itself."""
-    seconds: float = 0.0
-    """Mean duration of one of these, over the latest few hundred."""
-
-    def time(self, seconds: float) -> None:
-        """Add the duration of an answer."""
-        self.n_timed += 1
-        n_recent = self.n_timed if self.n_timed < _RECENT_ANSWERS else _RECENT_ANSWERS
-        self.seconds += (seconds - self.seconds) / n_recent
-
-
-class Tally(msgspec.Struct):
-    """The progress of the run, shown by the user interfaces and stored in the manifest."""
-
-    n_samples: int = 0
-    """Samples to evaluate."""
-    n_done: int = 0
-    n_failed: int = 0
-    """Samples with a failed request, or with an answer that could not be scored."""
-    n_begun: int = 0
-    """Samples whose requests have been created."""
-    n_requests: int = 0
-    n_answered: int = 0
-    n_journaled: int = 0
-    """Requests answered by an earlier start of this run."""
-    n_cached: int = 0
-    """Requests answered by the cache."""
-    n_shared: int = 0
-    """Requests with the same ask as another one of this run."""
-    costs: dict[tuple[str, str], Cost] = {}
-    """The cost of each method of each task."""
-    landed: dict[str, int] = {}
-    """Completed samples by task: answered, and scored if that does not need other samples."""
-    failures: dict[str, int] = {}
-    """Failed samples by their first error: the kind of a request's failure, or `scoring`."""
-    last_failure: str | None = None
-    """The last failed sample, with its error."""
-    methods: dict[str, MethodPace] = {}
-    """The pace of each method, over all tasks."""
-    judge: JudgeTally | None = None
-    """The progress of the judge; None without a judge."""
-
-    @property
-    def share_done(self) -> float:
-        """Return the completed part of the work, from 0 to 1; assumes that further samples are similar."""
-        if not self.n_requests:
-            return 1.0 if self.n_done >= self.n_samples else 0.0
-        return self.n_answered / self.n_requests * self.n_begun / max(self.n_samples, 1)
 
 
 class RequestBuilder(Protocol):
@@ -171,7 +111,8 @@ class Execution:
             self._settle(response)
         self._journal.flush()
         self._score_completed()
-        self._score_corpora()
+        with measuring("score"):
+            self._score_corpora()
         return self.tally
 
     def notes(self) -> list[str]:
@@ -197,7 +138,8 @@ class Execution:
         """
         tally, waiting = self.tally, self._waiting
         for task, sample in self._samples:
-            requests = self._fitting.requests(task, sample)
+            with measuring("requests"):
+                requests = self._fitting.requests(task, sample)
             tally.n_begun += 1
             flight = self._flights.begin(task, sample, requests)
             for index, request in enumerate(requests):
@@ -238,6 +180,11 @@ class Execution:
 
     def _settle(self, response: Response) -> None:
         """Process a response from the backend: journal it, then pass it to all samples that wait for it."""
+        with measuring("journal"):
+            self._store(response)
+        self._score_completed()
+
+    def _store(self, response: Response) -> None:
         waiting = self._waiting.pop(response.key)
         first = True
         for flight, index in waiting:
@@ -254,7 +201,6 @@ class Execution:
             self._remember(response)
         if not self._turns.has_more_at_hand:
             self._journal.flush()
-        self._score_completed()
 
     def _remember(self, response: Response) -> None:
         outcome = response.outcome
@@ -283,8 +229,9 @@ class Execution:
     def _score_completed(self) -> None:
         """Score and write the completed samples, in order."""
         if self._flights.has_completed:
-            for flight in self._flights.landed():
-                self._score(flight)
+            with measuring("score"):
+                for flight in self._flights.landed():
+                    self._score(flight)
         self._on_progress(self.tally)
 
     def _score(self, flight: PendingSample) -> None:
@@ -415,5 +362,5 @@ class Execution:
             cost.n_shortened += request.n_shots_left_out > 0
 
 
-def _select_track(track: str, answers: Sequence[AnsweredRequest]) -> list[AnsweredRequest]:
+def _select_track(track: Method, answers: Sequence[AnsweredRequest]) -> list[AnsweredRequest]:
     return [answer for answer in answers if answer.request.track == track]

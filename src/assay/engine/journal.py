@@ -111,7 +111,7 @@ class FileJournal:
 
     def notes(self) -> tuple[str, ...]:
         """Return notes about damage found when the journal was opened."""
-        consequence = "requests without a readable response were sent again"
+        consequence = "Assay sent requests without a readable response again"
         return describe_damage(self.path.name, self.n_damaged, consequence)
 
     def append(self, response: Response) -> None:

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
-import msgspec
-
 from assay.core.errors import PlanError, Problem
 from assay.core.ids import digest
 from assay.core.model import ModelIdentity
@@ -19,38 +17,13 @@ from assay.core.ports import Backend, Journal, ResponseCache
 from assay.core.prompt import Prompt, find_media
 from assay.core.request import Generate, Kind, Request, Sampling, canonicalize_ask, make_request
 from assay.core.response import Completion, Failure, Outcome, Response
+from assay.core.tally import JudgeTally
 from assay.engine.plan import make_media_problem
 
 MAX_TOKENS = 1024
 """Enough for a judge to explain itself before its verdict."""
 _REMEMBERED = 4096
 """Number of replies kept in memory, for metrics that are computed again over parts of a dataset."""
-
-
-class JudgeTally(msgspec.Struct):
-    """The prompts of a judge and their cost."""
-
-    n_prompts: int = 0
-    """Prompts received; after all replies, the sum of the next four counts."""
-    n_sent: int = 0
-    """Prompts sent to the model."""
-    n_journaled: int = 0
-    """Prompts answered by an earlier start of this run."""
-    n_cached: int = 0
-    """Prompts answered by the cache."""
-    n_shared: int = 0
-    """Prompts equal to another one of this run."""
-    n_replied: int = 0
-    """Prompts with a reply or a failure."""
-    n_failed: int = 0
-    """Prompts that failed; a failure shared by several prompts counts for each."""
-    n_prompt_tokens: int = 0
-    n_generated_tokens: int = 0
-    """Tokens of the sent prompts and of the replies to them."""
-    seconds: float = 0.0
-    """Model time of the sent prompts."""
-    notes: tuple[str, ...] = ()
-    """Notes about damage in the file of its replies."""
 
 
 class BackendJudge:

@@ -19,6 +19,7 @@ from assay.core.errors import (
     find_raise_origin,
     is_interrupt,
 )
+from assay.core.method import Method
 from assay.core.sample import Sample
 from assay.core.score import NO_METRIC, Score, Verdict
 
@@ -45,7 +46,7 @@ def is_fatal_error(error: BaseException) -> bool:
     return is_interrupt(error) or isinstance(error, _FATAL_ERRORS) or is_full
 
 
-def describe_scoring_problem(error: BaseException, task: str, track: str) -> Problem:
+def describe_scoring_problem(error: BaseException, task: str, track: Method) -> Problem:
     """Return the problem of an error while scoring a task, with the line that raised it."""
     if isinstance(error, AssayError):
         return error.problems[0]
@@ -57,7 +58,7 @@ def describe_scoring_problem(error: BaseException, task: str, track: str) -> Pro
     )
 
 
-def make_failed_scores(samples: Sequence[DeferredSample], task: str, track: str, why: str) -> list[Score]:
+def make_failed_scores(samples: Sequence[DeferredSample], task: str, track: Method, why: str) -> list[Score]:
     """Return a failed score for every sample of a task that could not be scored."""
     return [
         Score(

@@ -12,10 +12,8 @@ from assay.core.media import Medium
 from assay.core.model import ModelCard
 from assay.core.origin import Origin
 from assay.core.ports import Backend
-from assay.core.request import Kind, Windows
+from assay.core.request import METHOD_BY_KIND, Kind, Windows
 from assay.core.task import Task
-
-METHOD_BY_KIND = {Kind.SPAN: "ppl", Kind.LABELS: "prob", Kind.GENERATE: "gen"}
 
 
 def probe_model_card(backend: Backend, tasks: Sequence[Task]) -> ModelCard:

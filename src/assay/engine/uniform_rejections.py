@@ -42,5 +42,5 @@ def check_uniform_rejections(
 
 def _make_rejection_error(last: Failure) -> BackendError:
     what = f"the server rejected the first {AT_MOST} requests and answered none; last error: {last.message}"
-    fix = "fix what the server reports; if only these inputs are wrong, add --keep-going"
+    fix = "fix what the server reports; if only these requests are wrong, add --keep-going"
     return BackendError(Problem("MODEL-010", what, fix))

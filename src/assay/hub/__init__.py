@@ -6,6 +6,6 @@ functions that need it.
 
 - `client`: huggingface_hub's own client and its settings
 - `repository`: repositories at a revision, and the cache
-- `downloads`, `download_listeners`: resumable downloads, and who is informed of them
+- `downloads`: resumable downloads, reported to `core.download_listeners`
 - `errors`: one exception with a kind
 """

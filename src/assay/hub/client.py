@@ -62,9 +62,3 @@ def quiet_client(*, shows_bars: bool = False) -> Iterator[Any]:
 def _switch_bars(tools: Any, *, on: bool) -> None:
     if _BARS_VARIABLE not in os.environ:
         (tools.enable_progress_bars if on else tools.disable_progress_bars)()
-
-
-def format_folder(folder: Path) -> str:
-    """Return a folder for display, with ~ for the home folder."""
-    home = Path.home()
-    return f"~/{folder.relative_to(home)}" if folder.is_relative_to(home) else str(folder)

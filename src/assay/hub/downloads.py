@@ -18,11 +18,10 @@ from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Any, Literal
 
-import msgspec
-
+from assay.core.download import Download, format_folder
+from assay.core.download_listeners import report_download
 from assay.core.sizes import format_size
-from assay.hub.client import format_folder, hub_client, quiet_client
-from assay.hub.download_listeners import report_download
+from assay.hub.client import hub_client, quiet_client
 from assay.hub.errors import HubTrouble, TroubleKind, find_trouble
 from assay.hub.repository import Repository, RepositoryFile
 
@@ -34,28 +33,6 @@ _RETRY_WAITS_S = (1.0, 2.0, 4.0, 8.0)
 _LONGEST_WAIT_S = 20
 """A longer wait requested by the server is reported as an error."""
 _STOP_WITHIN_S = 3.0
-
-
-class Download(msgspec.Struct, frozen=True):
-    """Progress of a download of files from a repository."""
-
-    repository: str
-    commit: str
-    folder: str
-    """The repository's folder in the cache."""
-    n_files: int
-    n_bytes: int
-    """Of all files to download, including parts that an interrupted download left."""
-    n_done: int
-    """Bytes already on disk."""
-    seconds: float
-    bytes_per_s: float | None
-    """Since the download began; None at the beginning."""
-    state: Literal["begun", "running", "finished", "stopped"]
-    what: str = ""
-    """The part of the repository, in words; empty: the main part."""
-    later: int = 0
-    """Bytes of files that are downloaded later, when they are needed."""
 
 
 def find_missing_files(

@@ -12,8 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from assay.core.download import format_folder
 from assay.core.errors import listing
-from assay.hub.client import cache_folder, format_folder, is_offline, quiet_client
+from assay.hub.client import cache_folder, is_offline, quiet_client
 from assay.hub.errors import HubTrouble, TroubleKind, first_line, hub_calls
 
 RepositoryKind = Literal["model", "dataset"]

@@ -6,7 +6,6 @@ Datasets in folders are found again at every start of the server. Uploaded ones 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,41 +14,11 @@ from sqlalchemy import Column, Connection, Double, Table, Text
 from sqlalchemy.exc import IntegrityError
 
 from assay.core.errors import Problem, StoreError, listing, suggest_name
+from assay.core.team import Provenance, RegisteredDataset
 from assay.ledger.schema import METADATA
 
 if TYPE_CHECKING:
     from assay.ledger.database import Database
-
-
-class Provenance(StrEnum):
-    """How a dataset was added."""
-
-    FOLDER = "folder"
-    """From a folder given by the owner."""
-    UPLOAD = "upload"
-
-
-class Dataset(msgspec.Struct, frozen=True):
-    """A dataset that models can be evaluated on."""
-
-    name: str
-    place: str
-    """The argument of `assay run`: a path, or `folder:name`."""
-    dialect: str
-    """The format it is written in."""
-    provenance: Provenance
-    explanation: str = ""
-    """What it tests, in one sentence."""
-    abilities: tuple[str, ...] = ()
-    """The abilities it tests, by which leaderboards group it."""
-    metrics: tuple[str, ...] = ()
-    headline: str | None = None
-    """The metric that a leaderboard shows; None: the method's main metric."""
-    settings: dict[str, Any] = {}
-    """Default settings of its evaluations."""
-    added_by: str = ""
-    added_at: float = 0.0
-    """Seconds since 1970."""
 
 
 _datasets = Table(
@@ -77,12 +46,12 @@ class Datasets:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, dataset: Dataset) -> Dataset:
+    def add(self, dataset: RegisteredDataset) -> RegisteredDataset:
         """Register a dataset under a unique name."""
         with self._database.writing() as connection:
             return self._insert(connection, dataset)
 
-    def replace_folders(self, found: Sequence[Dataset]) -> None:
+    def replace_folders(self, found: Sequence[RegisteredDataset]) -> None:
         """Replace the datasets of folders by those found now; uploads are not changed."""
         with self._database.writing() as connection:
             self._database.take_turns(connection)
@@ -90,7 +59,7 @@ class Datasets:
             for dataset in found:
                 self._insert(connection, dataset)
 
-    def get(self, name: str) -> Dataset:
+    def get(self, name: str) -> RegisteredDataset:
         """Return a dataset, or raise TEAM-041."""
         if "\0" in name:
             # PostgreSQL accepts no such text, not even in a query.
@@ -101,14 +70,14 @@ class Datasets:
             raise self._build_unknown_error(name)
         return _dataset(row)
 
-    def every(self) -> list[Dataset]:
+    def every(self) -> list[RegisteredDataset]:
         """Return all datasets, by name."""
         with self._database.reading() as connection:
             rows = connection.execute(sqlalchemy.select(_datasets))
             # Sorted here, because databases order names differently.
             return sorted(map(_dataset, rows), key=lambda dataset: dataset.name)
 
-    def require(self, connection: Connection, datasets: Iterable[Dataset]) -> None:
+    def require(self, connection: Connection, datasets: Iterable[RegisteredDataset]) -> None:
         """Raise if a dataset is no longer registered; call it inside the transaction that relies on it."""
         places = {row.name: row.place for row in connection.execute(sqlalchemy.select(_c.name, _c.place))}
         for dataset in datasets:
@@ -116,7 +85,7 @@ class Datasets:
                 what = f"the dataset {dataset.name!r} has been deleted or replaced"
                 raise StoreError(Problem("TEAM-041", what, "submit the request again"))
 
-    def delete(self, name: str, require: Callable[[Connection], None] | None = None) -> Dataset:
+    def delete(self, name: str, require: Callable[[Connection], None] | None = None) -> RegisteredDataset:
         """Delete an uploaded dataset, unless `require` raises; return it.
 
         Datasets in folders belong to the owner.
@@ -137,7 +106,7 @@ class Datasets:
             raise self._build_unknown_error(name)
         return dataset
 
-    def _insert(self, connection: Connection, dataset: Dataset) -> Dataset:
+    def _insert(self, connection: Connection, dataset: RegisteredDataset) -> RegisteredDataset:
         registered = msgspec.structs.replace(dataset, added_at=self._database.now(connection))
         row = msgspec.structs.asdict(registered)
         row |= {name: msgspec.json.encode(row[name]).decode() for name in _AS_JSON}
@@ -161,6 +130,8 @@ class Datasets:
         return StoreError(Problem("TEAM-041", what, fix))
 
 
-def _dataset(row: sqlalchemy.Row[Any]) -> Dataset:
+def _dataset(row: sqlalchemy.Row[Any]) -> RegisteredDataset:
     as_json = {name: msgspec.json.decode(getattr(row, name)) for name in _AS_JSON}
-    return msgspec.convert({str(name): value for name, value in row._mapping.items()} | as_json, Dataset)
+    return msgspec.convert(
+        {str(name): value for name, value in row._mapping.items()} | as_json, RegisteredDataset
+    )

@@ -11,7 +11,6 @@ The queue does not interpret a job: its plan is bytes that the worker decodes.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -19,6 +18,7 @@ import sqlalchemy
 from sqlalchemy import Column, Connection, Double, Integer, LargeBinary, Table, Text, Update, case
 
 from assay.core.errors import AssayError, Problem, StoreError
+from assay.core.team import ACTIVE_STATES, ENDED_STATES, LARGEST_NUMBER, Job, JobState
 from assay.ledger.schema import METADATA
 
 if TYPE_CHECKING:
@@ -26,28 +26,10 @@ if TYPE_CHECKING:
 
 LEASE_S = 15.0
 """How long a claim is valid without a report from its worker."""
-LARGEST_NUMBER = 2**31 - 1
-"""The largest job number that both databases support."""
 _NAMED_AT_MOST = 5
 """Maximum number of jobs listed in an error."""
 LOSSES_AT_MOST = 3
 """How often in a row a job's process may die without a new answer."""
-
-
-class JobState(StrEnum):
-    """The state of a job."""
-
-    QUEUED = "queued"
-    RUNNING = "running"
-    STOPPING = "stopping"
-    """Its worker was asked to stop, and has not stopped yet."""
-    STOPPED = "stopped"
-    COMPLETE = "complete"
-    FAILED = "failed"
-
-
-ACTIVE_STATES = (JobState.RUNNING, JobState.STOPPING)
-ENDED_STATES = (JobState.STOPPED, JobState.COMPLETE, JobState.FAILED)
 
 
 class JobRequest(msgspec.Struct, frozen=True):
@@ -67,39 +49,6 @@ class JobRequest(msgspec.Struct, frozen=True):
     """The submitter."""
     priority: int = 0
     """Higher priorities come first; equal ones in order of submission."""
-
-
-class Job(msgspec.Struct, frozen=True):
-    """The state of a job at one moment."""
-
-    id: int
-    state: JobState
-    model: str
-    datasets: tuple[str, ...]
-    settings: dict[str, Any]
-    plan: bytes
-    run: str
-    """The name of its run folder."""
-    submitted_by: str
-    priority: int
-    submitted_at: float
-    """Seconds since 1970, as all times here."""
-    started_at: float | None
-    """Time of the first claim."""
-    finished_at: float | None
-    attempt: int
-    """Number of claims so far."""
-    progress: dict[str, Any]
-    """Progress as last reported by its worker."""
-    problems: tuple[Problem, ...]
-    """Why it failed."""
-    version: int
-    """Increases with every change."""
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether nothing more happens without an action by a user."""
-        return self.state in ENDED_STATES
 
 
 class Claim(NamedTuple):

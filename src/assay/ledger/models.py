@@ -10,28 +10,11 @@ from sqlalchemy import Column, Double, Integer, Table, Text
 from sqlalchemy.exc import IntegrityError
 
 from assay.core.errors import Problem, StoreError, listing, suggest_name
+from assay.core.team import RegisteredModel
 from assay.ledger.schema import METADATA
 
 if TYPE_CHECKING:
     from assay.ledger.database import Database
-
-
-class Model(msgspec.Struct, frozen=True):
-    """A model that can be evaluated."""
-
-    name: str
-    spec: str
-    """The argument of `--model`, such as `openai:qwen@http://127.0.0.1:8000/v1`."""
-    args: dict[str, str] = {}
-    """The arguments of `--model-arg`; a secret is the name of an environment variable (`key_env`)."""
-    description: str = ""
-    workers: int | None = None
-    """The argument of `--workers`: the number of copies that answer."""
-    on: str | None = None
-    """The argument of `--on`: the cluster of the copies."""
-    registered_by: str = ""
-    registered_at: float = 0.0
-    """Seconds since 1970."""
 
 
 _models = Table(
@@ -55,7 +38,7 @@ class Models:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, model: Model) -> Model:
+    def add(self, model: RegisteredModel) -> RegisteredModel:
         """Register a model. Rejects a name that is in use, because evaluations refer to it."""
         with self._database.writing() as connection:
             registered = msgspec.structs.replace(model, registered_at=self._database.now(connection))
@@ -72,7 +55,7 @@ class Models:
                 ) from error
             return registered
 
-    def get(self, name: str) -> Model:
+    def get(self, name: str) -> RegisteredModel:
         """Return a model, or raise TEAM-031."""
         if "\0" in name:
             # PostgreSQL accepts no such text, not even in a query.
@@ -83,7 +66,7 @@ class Models:
             raise self._build_unknown_error(name)
         return _model(row)
 
-    def every(self) -> list[Model]:
+    def every(self) -> list[RegisteredModel]:
         """Return all models, by name."""
         with self._database.reading() as connection:
             rows = connection.execute(sqlalchemy.select(_models))
@@ -102,8 +85,8 @@ class Models:
         return StoreError(Problem("TEAM-031", what, fix))
 
 
-def _model(row: sqlalchemy.Row[Any]) -> Model:
-    return Model(
+def _model(row: sqlalchemy.Row[Any]) -> RegisteredModel:
+    return RegisteredModel(
         row.name,
         row.spec,
         msgspec.json.decode(row.args),

@@ -11,13 +11,13 @@ import hmac
 import secrets
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import sqlalchemy
 from sqlalchemy import Column, Double, LargeBinary, Table, Text
 from sqlalchemy.exc import IntegrityError
 
 from assay.core.errors import Problem, StoreError
 from assay.core.roles import Bearer, Role
+from assay.core.team import Token
 from assay.ledger.schema import METADATA
 
 if TYPE_CHECKING:
@@ -26,17 +26,6 @@ if TYPE_CHECKING:
 _BEGINNING = "assay"
 _LONGEST = 200
 """Longer texts are not hashed."""
-
-
-class Token(msgspec.Struct, frozen=True):
-    """A token without its secret, for lists."""
-
-    name: str
-    role: Role
-    created_at: float
-    """Seconds since 1970."""
-    expires_at: float | None
-    """None: never."""
 
 
 _tokens = Table(

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from assay.core.difference import AS_ORIGINAL
 from assay.core.model import ModelIdentity
 from assay.core.run import RunManifest
 from assay.core.score import Metric
@@ -105,8 +106,11 @@ def _find_task_differences(a: TaskSpec, b: TaskSpec) -> Iterator[FactDifference]
     if a.data_hash != b.data_hash and a.source != b.source:
         yield FactDifference(f"{a.name}: source", a.source, b.source)
     yield from _find_mapping_differences(f"{a.name}: ", a.settings, b.settings)
-    quirks = [{quirk.name: quirk.here for quirk in task.quirks} for task in (a, b)]
-    yield from _find_mapping_differences(f"{a.name}: difference ", *quirks)
+    known = [
+        {one.name: AS_ORIGINAL if one.is_reproduced else "corrected" for one in task.differences}
+        for task in (a, b)
+    ]
+    yield from _find_mapping_differences(f"{a.name}: difference ", *known)
 
 
 def _find_mapping_differences(

@@ -8,9 +8,9 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from assay.core.disk_space import build_disk_full_error
 from assay.core.errors import Problem, StoreError
 from assay.core.origin import Origin
-from assay.results.disk_space import build_disk_full_error
 
 NOT_WRITABLE = "STORE-011"
 _LONGEST_FILE = ".responses.jsonl.new"

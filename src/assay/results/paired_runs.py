@@ -410,7 +410,7 @@ def _note_non_mean(metric: Metric, columns: ScoreColumns, side: str) -> Iterator
         known = values[~np.isnan(values)]
         mean = float(known.mean()) if len(known) else 0.0
         if not _is_rounded(metric.value, mean):
-            yield f"{what} is not a mean over samples; compared are the samples' values, with mean {mean:.4g}"
+            yield f"{what} is not a mean over samples; Assay compares its samples' values (mean {mean:.4g})"
 
 
 def _is_rounded(value: float, exact: float) -> bool:

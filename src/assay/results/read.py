@@ -87,25 +87,6 @@ class StoredRun:
         )
 
 
-def find_run(name: str, root: Path) -> StoredRun:
-    """Return a run by its folder, by its id under `root` or a prefix of it, or the latest as `last`."""
-    if (Path(name) / MANIFEST).is_file():
-        return StoredRun(Path(name))
-    folders = list_run_folders(root)
-    if name == "last" and folders:
-        return StoredRun(folders[-1])
-    matching = [folder for folder in folders if folder.name.startswith(name)]
-    if len(matching) == 1:
-        return StoredRun(matching[0])
-    if len(matching) > 1:
-        what = f"several runs begin with {name!r}: {listing(folder.name for folder in matching)}"
-    else:
-        what = f"there is no run {name!r}{suggest_name(name, [folder.name for folder in folders])}"
-    raise StoreError(
-        Problem("STORE-005", what, "list runs with `assay ls`; `last` is the latest", Origin(str(root)))
-    )
-
-
 def list_run_folders(root: Path) -> list[Path]:
     """Return the run folders under a root, oldest first."""
     if not root.is_dir():

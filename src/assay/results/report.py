@@ -62,7 +62,7 @@ def _results(manifest: RunManifest, metrics: Sequence[Metric]) -> list[str]:
         parts += [
             markdown_table(HEADINGS, shares),
             "Unanswered rows count as wrong. Failed rows and rows without a reference answer are not part of "
-            "the score; `scored / n` shows how many rows are.",
+            "the score; `counted / n` shows how many rows are.",
         ]
     if texts:
         parts += [
@@ -202,9 +202,9 @@ def _tasks(manifest: RunManifest) -> list[str]:
         parts += [f"### {family.title}", markdown_table(["setting", "value"], facts)]
         if not is_one:
             parts.append(_subsets(family))
-        quirks = dict.fromkeys(quirk for task in family.tasks for quirk in task.quirks)
-        if quirks:
-            rows = [[quirk.name, quirk.original, quirk.here] for quirk in quirks]
+        differences = dict.fromkeys(one for task in family.tasks for one in task.differences)
+        if differences:
+            rows = [[one.name, one.original, one.here] for one in differences]
             parts += [
                 "Actual or possible differences between the original system and this run:",
                 markdown_table(["difference", "original", "this run"], rows),

@@ -16,7 +16,7 @@ class ResultRow(NamedTuple):
 
     task: str
     method: str
-    scored: str
+    counted: str
     score: str
     interval: str
     unanswered: str
@@ -29,7 +29,7 @@ class ResultRow(NamedTuple):
 HEADINGS = ResultRow(
     "task",
     "method",
-    "scored / n",
+    "counted / n",
     "score %",
     "95 % interval",
     "unanswered %",
@@ -45,7 +45,7 @@ class TextRow(NamedTuple):
 
     task: str
     windows: str
-    scored: str
+    counted: str
     perplexity: str
     interval: str
     word: str
@@ -59,7 +59,7 @@ class TextRow(NamedTuple):
 TEXT_HEADINGS = TextRow(
     "task",
     "windows",
-    "scored / n",
+    "counted / n",
     "perplexity / token",
     "95 % interval",
     "perplexity / word",
@@ -70,8 +70,8 @@ TEXT_HEADINGS = TextRow(
     "seconds",
 )
 
-_GROUP_HEADINGS = ("task", "method", "group", "scored", "score", "95 % interval", "unanswered")
-_TEXT_GROUP_HEADINGS = ("task", "method", "group", "scored", "perplexity / token", "95 % interval")
+_GROUP_HEADINGS = ("task", "method", "group", "counted", "score", "95 % interval", "unanswered")
+_TEXT_GROUP_HEADINGS = ("task", "method", "group", "counted", "perplexity / token", "95 % interval")
 
 
 def is_perplexity(metric: Metric) -> bool:
@@ -113,7 +113,7 @@ def _result_row(metric: Metric, label: str, spent: tuple[str, str]) -> ResultRow
     return ResultRow(
         label,
         format_metric_method(metric),
-        f"{metric.n_scored + metric.n_unanswered:,}/{metric.n:,}",
+        f"{metric.n_counted:,}/{metric.n:,}",
         format_metric_value(metric),
         format_metric_interval(metric),
         format_percentage(metric.n_unanswered, metric.n),
@@ -139,7 +139,7 @@ def text_rows(metrics: Sequence[Metric], manifest: RunManifest) -> list[TextRow]
                 TextRow(
                     metric.task,
                     schemes[metric.task],
-                    f"{metric.n_scored:,}/{metric.n:,}",
+                    f"{metric.n_counted:,}/{metric.n:,}",
                     format_metric_value(metric),
                     format_metric_interval(metric),
                     word,
@@ -161,12 +161,11 @@ def group_rows(
     for metric in metrics:
         if not metric.is_listed or metric.group is None or is_subset_mean(metric, manifest):
             continue
-        counted = f"{metric.n_scored + metric.n_unanswered:,} / {metric.n:,}"
         row = [
             metric.task,
             format_metric_method(metric),
             metric.group,
-            counted,
+            f"{metric.n_counted:,} / {metric.n:,}",
             format_metric_value(metric),
             format_metric_interval(metric),
         ]
@@ -222,6 +221,20 @@ def format_work_line(manifest: RunManifest) -> str | None:
     # With answers of an earlier start, the seconds include that start.
     if not stats.get("requests_journaled") and not stats.get("preparation_journaled"):
         parts.append(f"{computed / seconds:,.0f} tokens/s")
+    return ", ".join(parts)
+
+
+def format_time_line(manifest: RunManifest) -> str | None:
+    """Return where the time of a run went as one line; None if it was not recorded."""
+    stats = manifest.stats
+    phases = {name.removeprefix("seconds_"): n for name, n in stats.items() if name.startswith("seconds_")}
+    if not phases:
+        return None
+    parts = [f"{phase} {seconds:.1f} s" for phase, seconds in phases.items()]
+    if share := stats.get("model_device_busy_share"):
+        parts.append(f"device busy {format_percent(share)} % while computing")
+    if n_compiled := stats.get("model_compilations"):
+        parts.append(f"{n_compiled:.0f} compilations")
     return ", ".join(parts)
 
 

@@ -1,18 +1,14 @@
-"""Changes between two scorings of the same answers, sample by sample, and the list of scorings."""
+"""Changes between two scorings of the same answers, sample by sample."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
-from assay.core.run import RunManifest
-from assay.core.score import Metric, Score, Verdict
-from assay.results.history import ScoringHistory
+from assay.core.score import Score, Verdict
 from assay.results.read import StoredRun
-from assay.results.store import JOURNAL
-from assay.results.subset_families import select_headline_metrics
 
 _MAX_EXAMPLES = 10
 
@@ -87,48 +83,3 @@ def _values(score: Score) -> tuple[Verdict, dict[str, object]]:
 
 def _get_worth(score: Score) -> float:
     return score.value or 0.0 if score.verdict is Verdict.SCORED else 0.0
-
-
-class ListedScoring(NamedTuple):
-    """One scoring of a run with its results."""
-
-    name: str
-    manifest: RunManifest
-    heads: tuple[Metric, ...]
-    """The headline metrics."""
-    differences: tuple[float | None, ...]
-    """The difference of each headline from the first scoring; None if that has another metric."""
-    is_shown: bool
-    is_of_older_answers: bool
-    """Whether the run was resumed after this scoring."""
-
-
-def iter_scorings(run: StoredRun) -> Iterator[ListedScoring]:
-    """Yield the scorings of a run, the run's own first."""
-    history = ScoringHistory(run.path)
-    current = history.current
-    scorings = [(one.name, one.path, one == current) for one in history.entries()]
-    if current is None:
-        # A resumed run shows its own files; its earlier scorings stay in the list.
-        scorings = [("run", run.path, True), *((name, path, False) for name, path, _ in scorings)]
-    journal = run.path / JOURNAL
-    journal_bytes = journal.stat().st_size if journal.is_file() else 0
-    first: dict[tuple[str, str, str], float | None] = {}
-    for number, (name, path, is_shown) in enumerate(scorings):
-        stored = StoredRun(path)
-        heads = tuple(select_headline_metrics(stored.metrics(), stored.manifest))
-        if number == 0:
-            first = {(one.task, one.method, one.metric): one.value for one in heads}
-        scoring = stored.manifest.scoring
-        yield ListedScoring(
-            name,
-            stored.manifest,
-            heads,
-            tuple(_subtract(one.value, first.get((one.task, one.method, one.metric))) for one in heads),
-            is_shown,
-            scoring is not None and scoring.journal_bytes != journal_bytes,
-        )
-
-
-def _subtract(value: float | None, other: float | None) -> float | None:
-    return None if value is None or other is None else value - other

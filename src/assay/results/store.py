@@ -6,10 +6,10 @@ import fcntl
 import os
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import msgspec
 
@@ -32,6 +32,7 @@ SCORES = "scores.jsonl"
 SUMMARY = "summary.json"
 REPORT = "report.md"
 HTML_REPORT = "report.html"
+TRACE = "trace.json"
 
 _encoder = msgspec.json.Encoder()
 
@@ -113,6 +114,10 @@ class RunFolder:
     def write_report(self, text: str) -> None:
         """Write the report."""
         self._replace(REPORT, text.encode())
+
+    def write_trace(self, trace: Mapping[str, Any]) -> None:
+        """Write where the time went, as events for Perfetto or Chrome."""
+        self._replace(TRACE, msgspec.json.encode(trace))
 
     def drop_results(self) -> None:
         """Remove the results of an earlier start, when the answers are not scored now."""

@@ -187,7 +187,7 @@ class MeanAggregator:
                 self._digits[(score.task, score.track)] = evaluation.digits
         self._named |= evaluation.judged_by
         self._given += evaluation.metrics
-        evaluated = {(score.task, score.track) for score in evaluation.scores}
+        evaluated: set[tuple[str, str]] = {(score.task, score.track) for score in evaluation.scores}
         evaluated |= {(metric.task, metric.method) for metric in evaluation.metrics}
         for task, track in evaluated:
             self._lower.update((task, track, name) for name in evaluation.lower_is_better)

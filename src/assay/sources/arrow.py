@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
+from io import BufferedReader
 from typing import Any
 
 import msgspec
@@ -166,10 +167,10 @@ class ArrowSource(_ColumnarSource):
                     yield stream.schema, iter(stream)
 
 
-def open_zstd(path: str) -> Any:
-    """Open a zstd file and return a stream of its decompressed bytes."""
+def open_zstd(path: str, stream: BufferedReader) -> Any:
+    """Return a stream of the decompressed bytes of a zstd file."""
     try:
         import pyarrow
     except ImportError:
         raise build_not_installed_error(path, "zst", "pyarrow", "datasets") from None
-    return pyarrow.input_stream(path, compression="zstd")
+    return pyarrow.input_stream(stream, compression="zstd")

@@ -20,6 +20,7 @@ from assay.sources.json_file import JsonSource
 from assay.sources.jsonl import JsonLinesSource
 from assay.sources.shards import ShardedSource, Shards, find_shards
 from assay.sources.source import Source
+from assay.sources.stored_file import StoredFile
 from assay.sources.stream import PACKERS, ZIP_FAULTS, StoredText
 from assay.sources.text_source import PlainTextSource, TextSource
 from assay.sources.yaml_file import YamlSource
@@ -84,7 +85,7 @@ def open_source(path: str | Path, settings: FileSettings | None = None) -> Sourc
     if place.stat().st_size == 0:
         raise build_no_rows_error(name, "zero bytes")
     if suffix is None:
-        return _open_member(name, settings)
+        return _open_member(StoredFile(name), settings)
     if suffix in _OTHERS:
         _require_settings(settings, name, f"a {suffix} file", frozenset())
         return _OTHERS[suffix](name)
@@ -93,7 +94,7 @@ def open_source(path: str | Path, settings: FileSettings | None = None) -> Sourc
 
         _require_settings(settings, name, "a workbook", WORKBOOK_SETTINGS)
         return WorkbookSource(name, settings)
-    return _open_text(StoredText(name), suffix, settings)
+    return _open_text(StoredText(StoredFile(name)), suffix, settings)
 
 
 def select_settings(path: str | Path, settings: FileSettings) -> FileSettings:
@@ -103,7 +104,7 @@ def select_settings(path: str | Path, settings: FileSettings) -> FileSettings:
     if suffix in _WORKBOOKS:
         known = WORKBOOK_SETTINGS
     elif suffix is not None and suffix not in _OTHERS:
-        known = _open_text(StoredText(str(path)), suffix, None).understands
+        known = _open_text(StoredText(StoredFile(str(path))), suffix, None).understands
     return settings.only(known - {"sheet"})
 
 
@@ -126,10 +127,11 @@ def _require_settings(settings: FileSettings | None, path: str, kind: str, known
         settings.require_known(path, kind, known)
 
 
-def _open_member(path: str, settings: FileSettings | None) -> Source:
+def _open_member(file: StoredFile, settings: FileSettings | None) -> Source:
     """Return the source for the only data file in a zip archive, or for the one that --sheet names."""
+    path = file.path
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(file.open()) as archive:
             entries = {entry.filename: entry for entry in archive.infolist() if not entry.is_dir()}
     except ZIP_FAULTS as error:
         raise build_damaged_error(path, "zip", error) from None
@@ -158,7 +160,7 @@ def _open_member(path: str, settings: FileSettings | None) -> Source:
         )
     if settings is not None:
         settings = msgspec.structs.replace(settings, sheet=None)
-    return _open_text(StoredText(path, member), readable[member], settings)
+    return _open_text(StoredText(file, member), readable[member], settings)
 
 
 def _text_suffix(name: str) -> str | None:

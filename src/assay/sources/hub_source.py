@@ -21,7 +21,8 @@ from assay.sources.hub_name import HubName, parse_hub_name
 from assay.sources.hub_reads import note_read
 from assay.sources.media_files import format_media_address
 from assay.sources.record import Record
-from assay.sources.source import HASH_BYTES, Report, Source
+from assay.sources.source import Report, Source
+from assay.sources.stored_file import HASH_BYTES
 
 _ROWS_AT_ONCE = 1024
 _streams = ContextVar("streams", default=False)

@@ -13,7 +13,8 @@ from assay.core.errors import AuthorError, Problem, listing
 from assay.core.media import Medium
 from assay.core.origin import Origin
 from assay.sources.record import Record
-from assay.sources.source import HASH_BYTES, Report, Source
+from assay.sources.source import Report, Source
+from assay.sources.stored_file import HASH_BYTES
 
 SHARD = re.compile(r"-\d{5}-of-(\d{5})$")
 """The suffix of a shard's name: its number and the number of shards."""

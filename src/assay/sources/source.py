@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from assay.core.errors import AuthorError, Problem, Problems
 from assay.core.media import Medium
-from assay.sources.faults import build_unreadable_error
 from assay.sources.file_settings import UndecidedFile
 from assay.sources.record import Record
+from assay.sources.stored_file import StoredFile
 
-HASH_BYTES = 16
 MOST_PROBLEMS = 10_000
 """Maximum number of bad rows that are counted."""
 
@@ -28,8 +26,9 @@ Report: TypeAlias = Callable[[Problem], None]
 class Source(ABC):
     """A file of records: cheap to create, read lazily, and readable several times."""
 
-    def __init__(self, path: str | Path) -> None:
-        self.path = str(path)
+    def __init__(self, path: str | Path | StoredFile) -> None:
+        self.file = path if isinstance(path, StoredFile) else StoredFile(str(path))
+        self.path = self.file.path
         """The file as the user named it."""
 
     @abstractmethod
@@ -87,12 +86,7 @@ class Source(ABC):
 
     def content_hash(self) -> str:
         """Return a hex hash of the file's bytes on disk."""
-        try:
-            with open(self.path, "rb") as stream:
-                new = partial(hashlib.blake2b, digest_size=HASH_BYTES)
-                return hashlib.file_digest(stream, new).hexdigest()
-        except OSError as error:
-            raise build_unreadable_error(self.path, error) from None
+        return self.file.content_hash()
 
 
 class _TooManyProblems(Exception):

@@ -29,6 +29,7 @@ from assay.sources.faults import (
     build_too_large_error,
     build_unreadable_error,
 )
+from assay.sources.stored_file import StoredFile
 
 LONGEST_LINE = 64_000_000
 """Bytes. A row is kept in memory, several times while it is split and checked."""
@@ -49,11 +50,16 @@ ZIP_FAULTS = (
 class StoredText(NamedTuple):
     """Where a text is stored and its encoding."""
 
-    path: str
+    file: StoredFile
     member: str | None = None
     """The file inside a zip archive."""
     encoding: str | None = None
     """None: UTF-8, or the encoding of the byte order mark."""
+
+    @property
+    def path(self) -> str:
+        """The path of the file, as the user named it."""
+        return self.file.path
 
     @property
     def packer(self) -> str | None:
@@ -101,7 +107,7 @@ def open_bytes(stored: StoredText, *, whole: bool = False) -> BufferedReader:
     try:
         encoding = stored.encoding or _read_mark(stored)
         if whole and stored.packer is None and encoding is None:
-            return open(stored.path, "rb")
+            return stored.file.open()
         inner = _open_unpacked(stored)
     except OSError as error:
         if error.errno is None:
@@ -126,21 +132,19 @@ def _read_mark(stored: StoredText) -> str | None:
 
 
 def _open_unpacked(stored: StoredText) -> io.RawIOBase:
-    path = stored.path
-    opened: Any
+    stream = stored.file.open()
+    opened: Any = stream
     if stored.member is not None:
-        with zipfile.ZipFile(path) as archive:
-            opened = archive.open(stored.member)
+        opened = zipfile.ZipFile(stream).open(stored.member)  # noqa: SIM115
     elif stored.packer == "gzip":
-        opened = gzip.open(path, "rb")  # noqa: SIM115
+        opened = gzip.open(stream, "rb")  # noqa: SIM115
     elif stored.packer == "bzip2":
-        opened = bz2.open(path, "rb")  # noqa: SIM115
+        opened = bz2.open(stream, "rb")  # noqa: SIM115
     elif stored.packer == "xz":
-        opened = lzma.open(path, "rb")  # noqa: SIM115
+        opened = lzma.open(stream, "rb")  # noqa: SIM115
     elif stored.packer == "zstd":
-        opened = open_zstd(path)
-    else:
-        opened = open(path, "rb", buffering=0)  # noqa: SIM115
+        opened = open_zstd(stored.path, stream)
+    # The unpackers leave `stream` to the garbage collector, which closes it.
     return cast(io.RawIOBase, opened)
 
 

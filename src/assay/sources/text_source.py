@@ -24,7 +24,7 @@ class TextSource(Source):
     """The settings that this format supports."""
 
     def __init__(self, stored: StoredText, settings: FileSettings | None = None) -> None:
-        super().__init__(stored.path)
+        super().__init__(stored.file)
         self.settings = settings
         """None: infer nothing, the suffix alone decides."""
         encoding = settings.encoding if settings is not None else None

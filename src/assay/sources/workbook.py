@@ -120,7 +120,7 @@ class WorkbookSource(Source):
     @cached_property
     def _all(self) -> list[SheetCells]:
         with self._translating_errors():
-            return read_cells(self.path)
+            return read_cells(self.file)
 
     @cached_property
     def _sheet(self) -> _Sheet:
@@ -218,7 +218,7 @@ class WorkbookSource(Source):
             from python_calamine import CalamineWorkbook
 
             # Opened by content instead of by name: pandas writes xlsx into a `Path` that ends in .ods.
-            with open(self.path, "rb") as stream, CalamineWorkbook.from_filelike(stream) as workbook:
+            with self.file.open() as stream, CalamineWorkbook.from_filelike(stream) as workbook:
                 yield workbook
 
     @contextmanager
@@ -240,7 +240,7 @@ class WorkbookSource(Source):
             raise self._build_broken_error(RuntimeError(str(error))) from None
 
     def _build_broken_error(self, error: Exception) -> AuthorError:
-        if is_protected(self.path):
+        if is_protected(self.file):
             what = "the workbook is password-protected, or is an .xls workbook with another suffix"
             fix = "open it, remove the password, and save it as .xlsx"
             return AuthorError(Problem("SOURCE-011", what, fix, Origin(self.path)))

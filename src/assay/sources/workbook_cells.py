@@ -20,6 +20,7 @@ import msgspec
 from assay.core.errors import AuthorError, Problem
 from assay.core.origin import Origin
 from assay.sources.faults import build_too_large_error
+from assay.sources.stored_file import StoredFile
 from assay.sources.stream import LONGEST_LINE, MOST_UNPACKED, ZIP_FAULTS
 
 MOST_CELLS = 40_000_000
@@ -102,22 +103,23 @@ class SheetCells(msgspec.Struct):
             self.faults[row, column] = shown
 
 
-def read_cells(path: str) -> list[SheetCells]:
+def read_cells(file: StoredFile) -> list[SheetCells]:
     """Return the cells of every sheet of a workbook; raise SOURCE-013 if it unpacks to too many bytes."""
-    with zipfile.ZipFile(path) as archive:
+    path = file.path
+    with zipfile.ZipFile(file.open()) as archive:
         if sum(entry.file_size for entry in archive.infolist()) > MOST_UNPACKED:
             raise build_too_large_error(path, MOST_UNPACKED, whole=True)
         is_open_document = "content.xml" in archive.namelist()
         return _read_open_document(path, archive) if is_open_document else _read_office_open(path, archive)
 
 
-def is_protected(path: str) -> bool:
+def is_protected(file: StoredFile) -> bool:
     """Return whether a workbook is encrypted: Office stores it in another container format."""
-    with open(path, "rb") as stream:
+    with file.open() as stream:
         if stream.read(8) == b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1":
             return True
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(file.open()) as archive:
             return b"encryption-data" in archive.read("META-INF/manifest.xml")
     except ZIP_FAULTS:
         return False

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from assay.app.allowed_failures import AllowedFailures, has_too_many_failures, read_allowed_failures
 from assay.core.errors import UsageError
+from assay.core.method import Method
 from assay.core.model import ModelIdentity
 from assay.core.run import RunManifest, Setting, run_fingerprint
 from assay.core.task import TaskSpec
@@ -39,7 +40,7 @@ def test_it_is_read_as_it_was_written() -> None:
 
 
 def test_a_run_knows_what_was_allowed_and_that_is_no_part_of_what_it_is() -> None:
-    spec = TaskSpec("t", "table", "t.csv", "hash", ("gen",), n_samples=10, n_rows=10)
+    spec = TaskSpec("t", "table", "t.csv", "hash", (Method.GEN,), n_samples=10, n_rows=10)
     model = ModelIdentity("mock", "mock")
     settings = {"allow_failures": Setting("20%", "flag")}
     run = RunManifest("id", (spec,), model, settings, {}, "now", failures={"timeout": 2})

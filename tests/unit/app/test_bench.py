@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -17,14 +18,13 @@ from assay.bench.item_stream import Items
 from assay.bench.items import LoadItem
 from assay.bench.limits import LoadLimits
 from assay.bench.load import ClosedLoad, Load, OpenLoad
-from assay.bench.load_result import LoadProgress, LoadResult
 from assay.bench.rounds import Rounds
 from assay.bench.search import SearchPlan
-from assay.bench.sweep import LoadTrial, TrialLength
+from assay.bench.sweep import TrialLength
 from assay.core.errors import BackendError, StoreError
 from assay.core.prompt import Message
 from assay.core.request import Generate
-from assay.core.timing import TimedCall
+from assay.core.timing import LoadProgress, TimedCall
 from fakes.openai_server import serving, streaming_model
 from fakes.timed_client import FakeTimedClient
 from fakes.virtual_time import now, run_virtually
@@ -139,13 +139,10 @@ def test_a_face_hears_of_it(tmp_path: Path) -> None:
     heard: list[str] = []
 
     class Listening(BenchObserver):
-        def started(self, manifest: BenchManifest, folder: Path) -> None:
-            heard.append("started")
+        def started(self, server: str, requests: str) -> None:
+            heard.append(f"started on {server} with {requests}")
 
-        def warmed_up(self, driven: LoadResult) -> None:
-            heard.append(f"warmed up with {driven.n_done}")
-
-        def load_began(self, load: Load, level: float | None) -> None:
+        def load_began(self, level: float | None) -> None:
             heard.append(f"load at {level}")
 
         def progress(self, progress: LoadProgress) -> None:
@@ -154,21 +151,16 @@ def test_a_face_hears_of_it(tmp_path: Path) -> None:
             assert len(list(read_records(path))) == progress.n_done
             heard.append("progress")
 
-        def tried(self, trial: LoadTrial) -> None:
-            heard.append(f"tried {trial.level:g}")
-
-        def finished(self, bench: FinishedBench) -> None:
-            heard.append("finished")
+        def tried(self, row: Sequence[str]) -> None:
+            heard.append(f"tried {row[0]}")
 
     ladder = Ladder("concurrency", (1,))
     plan = BenchPlan(Load(ClosedLoad(1)), n_warm_up=2, sweep=ladder, trial=TrialLength(2, 0))
     benched(FakeTimedClient(), items_of(9), plan, tmp_path / "out", Listening())
     assert [one for one in heard if one != "progress"] == [
-        "started",
-        "warmed up with 2",
+        "started on openai:m@http://127.0.0.1:1/v1 with here, 9",
         "load at 1",
         "tried 1",
-        "finished",
     ]
     assert heard.count("progress") > 10
 

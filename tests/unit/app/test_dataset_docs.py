@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from assay.app.readme_words import is_cell_correct
+from assay.core.method import Method
 from assay.dialects.openicl.readme_description import ConfigDescription
 from cli import assay
 
@@ -203,7 +204,7 @@ def test_check_says_whether_the_hash_in_a_files_name_is_that_of_its_prompt(
     assert (f"fact      the prompt hash of the file is {digits}, as in its name" in said) is is_said
     wrong = right.rename(right.with_name("asked_gen_000000.py"))
     said = assay("check", str(wrong)).out
-    is_warned = f"name is 000000, but the prompt's is {digits}" in said
+    is_warned = f"name is 000000, but the prompt has {digits}" in said
     assert (is_warned, "1 warning" in said) == (is_said, is_said)
     assert (
         "asked_gen_000000.py: the prompt hash in the file's name" in assay("check", "asked").out
@@ -212,7 +213,7 @@ def test_check_says_whether_the_hash_in_a_files_name_is_that_of_its_prompt(
 
 ONE = ConfigDescription(
     Path("a_gen.py"),
-    ("gen",),
+    (Method.GEN,),
     ("accuracy",),
     ("AccEvaluator",),
     (0,),

@@ -7,9 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from assay.app.init import MetaDraft, MetaQuestion, list_meta_parts
+from assay.app.init import MetaDraft, MetaQuestion, MetaReading
 from assay.app.settings import RunSettings
 from assay.core.errors import AuthorError
+from assay.core.method import Method
 from assay.dialects.table.compile import CompiledTable
 
 FILES = {
@@ -24,20 +25,21 @@ FILES = {
 
 def read(path: Path) -> CompiledTable:
     reading = MetaDraft(str(path), RunSettings()).read()
-    assert isinstance(reading, CompiledTable)
-    return reading
+    assert isinstance(reading, MetaReading)
+    return reading.table
 
 
 def write_and_compare(path: Path) -> None:
     draft = MetaDraft(str(path), RunSettings())
-    before = draft.read()
-    assert isinstance(before, CompiledTable)
-    draft.write(draft.statement(before), overwrites=False)
+    reading = draft.read()
+    assert isinstance(reading, MetaReading)
+    before = reading.table
+    draft.write(reading, overwrites=False)
     after = read(path)
     assert after.survey.layout == before.survey.layout
     for one, other in zip(before.task.samples(), after.task.samples(), strict=True):
         assert msgspec.structs.replace(one, id="") == msgspec.structs.replace(other, id="")
-        assert before.task.shown(one, "gen") == after.task.shown(other, "gen")
+        assert before.task.shown(one, Method.GEN) == after.task.shown(other, Method.GEN)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -53,7 +55,7 @@ def test_meta_files_of_well_known_datasets_state_their_reading(tmp_path: Path, s
             continue
         copied = tmp_path / path.name
         copied.write_bytes(path.read_bytes())
-        if isinstance(MetaDraft(str(copied), RunSettings()).read(), CompiledTable):
+        if isinstance(MetaDraft(str(copied), RunSettings()).read(), MetaReading):
             write_and_compare(copied)
             written += 1
     assert written >= 20
@@ -68,15 +70,13 @@ def test_choices_and_changes_can_be_taken_back(tmp_path: Path) -> None:
     assert question.choices[0].unnamed_labels == ("0", "1")
     draft.choose(question.choices[0], {"0": "bad", "1": "good"})
     reading = draft.read()
-    assert isinstance(reading, CompiledTable)
-    assert {part.key: part.value for part in list_meta_parts(reading, draft.said)}[
-        "label_names"
-    ] == "0=bad,1=good"
+    assert isinstance(reading, MetaReading)
+    assert {part.key: part.value for part in draft.list_parts(reading)}["label_names"] == "0=bad,1=good"
     draft.change("output_column", "nowhere")
     with pytest.raises(AuthorError, match="nowhere"):
         draft.read()
     assert draft.undo()
-    assert isinstance(draft.read(), CompiledTable)
+    assert isinstance(draft.read(), MetaReading)
     assert draft.undo()
     assert isinstance(draft.read(), MetaQuestion)
     assert not draft.undo()

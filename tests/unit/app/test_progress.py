@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from assay.app.progress import JudgeProgress, ProgressGauge, RunProgress, Track, WorkersProgress
 from assay.core.run import Cost
 from assay.core.score import Metric
-from assay.engine.execute import MethodPace, Tally
-from assay.engine.judging import JudgeTally
+from assay.core.tally import JudgeTally, MethodPace, Tally
 
 
 class Clock:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from assay.app.datasets import compile_datasets
+from assay.core.compilation import CompiledDataset
 from assay.core.errors import UsageError
 from assay.core.task import TaskSettings
-from assay.dialects.shared.compilation import CompiledDataset
 from fakes.leap_tasks import CHOICE, questions
 from fakes.transforms import GEN, PPL, choice_rows, write_dataset
 

@@ -14,11 +14,6 @@ from fakes.tiny_models import tiny_config, tiny_tokenizer
 MakeModel = Callable[..., Path]
 
 
-@pytest.fixture(autouse=True, scope="session")
-def _tiny_models(one_thread: None) -> None:
-    """Every test here computes."""
-
-
 @pytest.fixture(scope="session")
 def make_model(tmp_path_factory: pytest.TempPathFactory) -> MakeModel:
     """Return a function that writes a tiny random model to a folder, once for each kind."""

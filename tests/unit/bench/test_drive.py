@@ -14,13 +14,13 @@ from assay.bench.arrivals import Arrivals, Ramp, TraceArrivals
 from assay.bench.drive import LoadDriver, warm_up
 from assay.bench.items import LoadItem
 from assay.bench.load import ClosedLoad, Load, OpenLoad
-from assay.bench.load_result import LoadProgress, LoadResult
+from assay.bench.load_result import LoadResult
 from assay.bench.records import CallRecord
 from assay.core.errors import AuthorError, BackendError
 from assay.core.prompt import Message
 from assay.core.request import Generate, Sampling
 from assay.core.response import Finish
-from assay.core.timing import TimedCall
+from assay.core.timing import LoadProgress, TimedCall
 from fakes.timed_client import FakeTimedClient
 from fakes.virtual_time import now, run_virtually
 

@@ -337,5 +337,5 @@ def test_calls_in_step_are_all_in_the_throughput_of_the_steady_window() -> None:
 
 def test_a_window_in_which_no_call_succeeded_has_no_latencies_and_says_so() -> None:
     found = summary([call(10, 12)], window=SteadyWindow(10.5, 11.5, 1, 1))
-    assert found.notes == ("no request that started in the steady window succeeded: it has no latencies",)
+    assert found.notes == ("no request that started in the steady window succeeded, so it has no latencies",)
     assert found.throughput.requests_per_s == pytest.approx(0.5)

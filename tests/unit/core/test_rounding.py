@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from assay.core.rounding import format_decimal, format_number, format_percent
+from assay.core.rounding import format_decimal, format_number, format_percent, format_seconds
 
 
 def half_up(exact: Fraction, digits: int) -> str:
@@ -55,3 +55,19 @@ def test_ties_go_away_from_zero_and_nothing_has_no_sign() -> None:
 )
 def test_plain_numbers_have_four_significant_digits(number: float | None, text: str) -> None:
     assert format_number(number) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.0000123, "12.3 µs"),
+        (0.0123, "12.3 ms"),
+        (1.235, "1.24 s"),
+        (90, "90.0 s"),
+        (200, "3.33 min"),
+        (7300, "2.03 h"),
+        (0, "0 s"),
+    ],
+)
+def test_times_have_the_unit_that_fits(seconds: float, text: str) -> None:
+    assert format_seconds(seconds) == text

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.backends.registry import open_backend
+from assay.core.method import Method
 from assay.core.origin import Origin
 from assay.core.ports import Backend
 from assay.core.prompt import Message, Prompt
@@ -21,7 +22,7 @@ from assay.engine.context_fitting import ContextFitter
 from fakes.engine import FakeBackend, FakeTask
 
 SAMPLE = Sample("s", {}, Origin("here"))
-TRACKS = ("ppl", "prob", "gen")
+TRACKS = tuple(Method)
 
 
 class ChoiceTask:

@@ -8,16 +8,18 @@ import msgspec
 import pytest
 
 from assay.core.errors import Problem, UsageError
+from assay.core.method import Method
 from assay.core.model import ModelIdentity
 from assay.core.ports import ResponseCache
 from assay.core.request import Labels, Request, make_request
 from assay.core.response import LabelProbs, Outcome, Response
 from assay.core.sample import Sample
 from assay.core.score import Metric, Score, Verdict
+from assay.core.tally import MethodPace, Tally
 from assay.core.task import AnsweredRequest, Evaluation
 from assay.engine import pending_samples
 from assay.engine.cache import NoCache, SqliteCache
-from assay.engine.execute import Execution, MethodPace, Tally
+from assay.engine.execute import Execution
 from assay.engine.journal import FileJournal
 from fakes.engine import FakeBackend, FakeScorer, FakeTask
 
@@ -55,7 +57,7 @@ class Notes:
 class LateScorer:
     """Scores when all samples are there, and cannot judge the first of them."""
 
-    track = "gen"
+    track = Method.GEN
 
     def __init__(self) -> None:
         self.taken: list[Score] = []
@@ -192,7 +194,7 @@ class LabelBackend(FakeBackend):
 def test_small_answers_are_remembered_for_asks_that_repeat_later(tmp_path: Path) -> None:
     class AnyAnswer(FakeScorer):
         def score(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> Score:
-            return Score("t", sample.id, "gen", "accuracy", Verdict.SCORED, 1.0)
+            return Score("t", sample.id, Method.GEN, "accuracy", Verdict.SCORED, 1.0)
 
     task = LabelTask(6, prompts=lambda n: str(n % 2))
     backend = LabelBackend()
@@ -518,7 +520,7 @@ def test_failed_samples_are_not_remembered_once_they_have_landed(tmp_path: Path)
 class RaisingScorer:
     """Raises on every sample, on the second, or when all are there."""
 
-    track = "gen"
+    track = Method.GEN
 
     def __init__(self, where: str) -> None:
         self._where = where

@@ -15,9 +15,10 @@ from assay.core.ports import Backend, Judge, ResponseCache
 from assay.core.prompt import Message, Prompt
 from assay.core.request import Ask, Generate, Request, Sampling
 from assay.core.response import Completion, Failure, LabelProbs, Outcome, Response
+from assay.core.tally import JudgeTally
 from assay.engine.cache import NoCache, SqliteCache
 from assay.engine.journal import FileJournal
-from assay.engine.judging import MAX_TOKENS, BackendJudge, JudgeTally
+from assay.engine.judging import MAX_TOKENS, BackendJudge
 from fakes import engine
 from fakes.engine import FakeBackend
 

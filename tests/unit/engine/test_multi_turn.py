@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from assay.core.method import Method
 from assay.core.prompt import Message, Prompt
 from assay.core.request import Ask, Generate, Kind, Request, Sampling, make_request
 from assay.core.response import Completion, Failure, Finish, Outcome, Output, Response
@@ -165,7 +166,7 @@ class Talks(FakeTask):
 class Keeps:
     """A scorer that keeps what came back."""
 
-    track = "gen"
+    track = Method.GEN
 
     def __init__(self) -> None:
         self.kept: dict[str, Outcome] = {}
@@ -173,7 +174,7 @@ class Keeps:
     def score(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> Score:
         ((_, response),) = answers
         self.kept[sample.id] = response.outcome
-        return Score("t", sample.id, "gen", "accuracy", Verdict.UNGRADED)
+        return Score("t", sample.id, Method.GEN, "accuracy", Verdict.UNGRADED)
 
 
 class Nowhere:

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from assay.app.progress import ProgressGauge
-from assay.engine.execute import Tally
+from assay.core.tally import Tally
 from assay.faces.cli import progress_views
 from assay.faces.cli.render import Screen
 

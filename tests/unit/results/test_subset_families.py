@@ -3,10 +3,12 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from assay.core.difference import AppliedDifference
+from assay.core.method import Method
 from assay.core.model import ModelIdentity
 from assay.core.run import Cost, RunManifest
 from assay.core.score import Metric
-from assay.core.task import OriginalDifference, TaskSpec
+from assay.core.task import TaskSpec
 from assay.results.report import Highlights, render_report
 from assay.results.rows import group_rows, mean_rows, result_rows
 from assay.results.subset_families import (
@@ -27,11 +29,11 @@ def task(name: str, number: int | None = None) -> TaskSpec:
         "llmbox",
         f"{name}.py",
         f"hash{number}",
-        ("ppl",),
+        (Method.PPL,),
         10,
         10,
         {"shots": 5, "n_examples": number, "class": name.upper()},
-        (OriginalDifference("spacing", "two spaces", "one"),),
+        (AppliedDifference("spacing", "two spaces", "one"),),
         family=name if is_subset else None,
         categories=(CATEGORIES[(number or 0) % 2],) if is_subset else (),
     )
@@ -96,7 +98,7 @@ def test_means_stand_in_rows_of_their_own_the_whole_last() -> None:
     labels = ["exam:[stem], mean of 29", "exam:[arts], mean of 28", "exam, mean of 57"]
     assert [row.task for row in rows] == labels
     assert [row.score for row in rows] == ["28.0", "28.0", "28.0"]
-    assert (rows[-1].method, rows[-1].scored, rows[-1].failed) == ("ppl", "570/570", "10.0")
+    assert (rows[-1].method, rows[-1].counted, rows[-1].failed) == ("ppl", "570/570", "10.0")
     # What all of them took together.
     assert (rows[-1].tokens, rows[-1].seconds) == ("171", "28.5")
     assert group_rows(METRICS, MANIFEST) == []

@@ -55,6 +55,7 @@ def test_unanswered_counts_as_not_right_and_failed_and_ungraded_are_left_out() -
     )["accuracy", None]
     assert metric.value == 0.5
     assert (metric.n, metric.n_scored, metric.n_unanswered, metric.n_failed) == (5, 1, 1, 2)
+    assert metric.n_counted == 2
 
 
 @pytest.mark.parametrize("verdict", [Verdict.FAILED, Verdict.UNGRADED])

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from assay.core.method import Method
 from assay.core.origin import Origin
 from assay.core.request import Generate, Sampling, make_request
 from assay.core.response import Completion, Finish, Output, Response
@@ -69,7 +70,7 @@ def scored(replies: Sequence[str], metrics: tuple[Any, ...] = (IFEval(),)) -> Ev
     """Return what comes out for replies to the rows."""
     lists = Lists()
     lists.metrics = metrics
-    scorer = AuthorMetrics("gen", lists)
+    scorer = AuthorMetrics(Method.GEN, lists)
     for number, text in enumerate(replies):
         sample = Sample(str(number), {}, Origin("f", row=number + 1))
         ask = make_request("t", sample.id, "gen", "answer", 0, Generate("p", Sampling()))

@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assay.core.method import Method
 from assay.core.score import Metric
 from assay.core.task import TaskSpec
 from assay.scoring.summary_groups import roll_up_subsets
 
 
 def task(name: str, *categories: str, family: str | None = "mmlu") -> TaskSpec:
-    return TaskSpec(name, "llmbox", "f.py", "h", ("ppl",), 3, 3, family=family, categories=categories)
+    return TaskSpec(name, "llmbox", "f.py", "h", (Method.PPL,), 3, 3, family=family, categories=categories)
 
 
 def metric(

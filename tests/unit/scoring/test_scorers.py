@@ -409,9 +409,9 @@ def test_a_text_without_a_number_is_failed(outcome: Outcome, why: str) -> None:
 
 
 def test_make_scorer() -> None:
-    made = make_scorer(ComponentSpec("option_likelihood", {"track": "ppl2", "score_by": "per_char"}))
+    made = make_scorer(ComponentSpec("option_likelihood", {"track": "prob", "score_by": "per_char"}))
     assert isinstance(made, OptionLikelihood)
-    assert (made.track, made.score_by) == ("ppl2", "per_char")
+    assert (made.track, made.score_by) == ("prob", "per_char")
     by_themselves = [
         name for name in SCORERS if name not in ("author_metrics", "row_metrics", "task_results")
     ]
@@ -435,6 +435,7 @@ def test_make_scorer() -> None:
         (ComponentSpec("bleu"), "SCORE-001", "'generated_answer'"),
         (ComponentSpec("generated_option", {"faithfull": True}), "SCORE-002", "did you mean 'faithful'?"),
         (ComponentSpec("option_likelihood", {"score_by": "words"}), "SCORE-002", "'words'"),
+        (ComponentSpec("option_likelihood", {"track": "ppl2"}), "SCORE-002", "'ppl2'"),
     ],
 )
 def test_make_scorer_errors(spec: ComponentSpec, code: str, says: str) -> None:

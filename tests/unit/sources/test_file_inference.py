@@ -466,7 +466,7 @@ def test_a_folder_of_shards_is_one_table(tmp_path: Path, problem_of: ProblemOf) 
     assert source.notes == ("the table has 3 shards",)
     before = source.content_hash()
     (folder / "test-00002-of-00003.jsonl").write_text('{"question": "x", "answer": 1}\n')
-    assert source.content_hash() != before
+    assert open_source(folder, FileSettings()).content_hash() != before
     (folder / "test-00002-of-00003.jsonl").write_text('{"question": "x", "gold": 1}\n')
     assert problem_of(open_source(folder, FileSettings()).check).code == "SOURCE-009"
     (folder / "test-00001-of-00003.jsonl").unlink()

@@ -152,7 +152,9 @@ class OfflineWatch(Watch):
                 f"restricted only by the offline switches of its libraries, because {why}"
             )
         else:
-            self._note = "offline: the kernel blocks internet sockets for this run and all that it starts"
+            self._note = (
+                "offline: the kernel blocks internet sockets for this run and every process that it starts"
+            )
 
     def look(self) -> None:
         """Raise the attempts that were blocked so far."""
@@ -163,7 +165,8 @@ class OfflineWatch(Watch):
     def notes(self) -> tuple[str, ...]:
         """Return notes on how the run is kept offline."""
         started = [
-            f"offline: {name!r} ran without a network; its attempts are unknown; started by {who}"
+            f"offline: {name!r} ran without network access, so its connection attempts are unknown; "
+            f"started by {who}"
             for name, who in self._programs.items()
         ]
         return (self._note, *started) if self._note else ()

@@ -17,11 +17,12 @@ from assay.app.scorers import build_scorers
 from assay.app.settings import RunSettings, Settings
 from assay.app.team.folders import require_allowed
 from assay.app.team.messages import Check, CheckedTask, CheckPassed
+from assay.core.compilation import CompiledDataset
 from assay.core.errors import AuthorError, PlanError, Problem, listing, suggest_name
+from assay.core.method import Method
+from assay.core.request import METHOD_BY_KIND
 from assay.core.score import MACRO
-from assay.dialects.shared.compilation import CompiledDataset
 from assay.dialects.table.compile import CompiledTable
-from assay.engine.plan import METHOD_BY_KIND
 from assay.scoring.scorers.registry import DeclaresMetrics
 from assay.scoring.scorers.response_outcomes import ACCURACY
 
@@ -64,7 +65,7 @@ def require_headline(datasets: tuple[str, ...], values: RunSettings, headline: s
 
 
 def _compile_by_method(
-    method: str, datasets: tuple[str, ...], values: RunSettings
+    method: Method, datasets: tuple[str, ...], values: RunSettings
 ) -> Sequence[CompiledDataset]:
     try:
         return compile_with_settings(datasets, msgspec.structs.replace(values, method=(method,)), None)

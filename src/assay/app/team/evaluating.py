@@ -10,8 +10,7 @@ from assay.app.team.folders import require_allowed
 from assay.app.team.messages import Evaluate, EvaluationProgress, Event
 from assay.core.errors import PlanError, Problem
 from assay.core.run import RunStatus
-from assay.engine.execute import Tally
-from assay.engine.judging import JudgeTally
+from assay.core.tally import JudgeTally, Tally
 
 _EVERY_S = 0.5
 """Minimum interval between progress events."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import msgspec
 
@@ -16,9 +16,11 @@ from assay.app.team.worker import get_log_path
 from assay.backends.registry import BACKENDS
 from assay.core.errors import Problem, UsageError
 from assay.core.roles import Bearer, Role
-from assay.ledger.jobs import Job, JobRequest, JobState
-from assay.ledger.models import Model
-from assay.results.store import RunFolder
+from assay.core.score import Metric
+from assay.core.team import Job, JobState, RegisteredModel
+from assay.ledger.jobs import JobRequest
+from assay.results.read import StoredRun
+from assay.results.store import RunFolder, read_manifest
 
 _LONGEST_LABEL = 100
 
@@ -74,6 +76,25 @@ def submit(team: Team, request: EvaluationRequest, by: Bearer) -> SubmittedEvalu
     return SubmittedEvaluation(job, checked.tasks)
 
 
+class EvaluationResults(NamedTuple):
+    """The results of an evaluation so far."""
+
+    job: Job
+    metrics: tuple[Metric, ...] = ()
+    """Empty while the evaluation is not complete."""
+    notes: tuple[str, ...] = ()
+
+
+def read_results(team: Team, number: int) -> EvaluationResults:
+    """Return the results of an evaluation; empty before its run has begun."""
+    job = team.queue.get(number)
+    folder = run_folder(team, job).path
+    if read_manifest(folder) is None:
+        return EvaluationResults(job)
+    run = StoredRun(folder)
+    return EvaluationResults(job, tuple(run.metrics()), run.manifest.notes)
+
+
 def stop(team: Team, number: int, by: Bearer) -> Job:
     """Stop an evaluation; its answers are kept."""
     _require_own(team.queue.get(number), by, "stop")
@@ -100,7 +121,7 @@ def run_folder(team: Team, job: Job) -> RunFolder:
     return RunFolder(Path(team.settings.runs_dir) / job.run)
 
 
-def _model(team: Team, request: EvaluationRequest, by: Bearer) -> Model:
+def _model(team: Team, request: EvaluationRequest, by: Bearer) -> RegisteredModel:
     is_registered = any(model.name == request.model for model in team.models.every())
     # A text without colon and slash that is not a backend can only be a mistyped name.
     is_name = request.model not in BACKENDS and ":" not in request.model and "/" not in request.model
@@ -110,7 +131,7 @@ def _model(team: Team, request: EvaluationRequest, by: Bearer) -> Model:
             raise UsageError(Problem("TEAM-033", what, "remove model_args, or register another model"))
         return team.models.get(request.model)
     require_no_secrets(request.model_args)
-    return Model(request.model, request.model, request.model_args)
+    return RegisteredModel(request.model, request.model, request.model_args)
 
 
 def _require_queue_space(team: Team) -> None:

@@ -10,6 +10,7 @@ from assay.app.settings import RunSettings
 from assay.app.team.plan import EvaluationPlan
 from assay.app.team.settings import TeamSettings
 from assay.core.errors import Problem
+from assay.core.method import Method
 
 
 class Evaluate(msgspec.Struct, frozen=True, tag=True):
@@ -89,7 +90,7 @@ class CheckedTask(msgspec.Struct, frozen=True):
 
     name: str
     dialect: str
-    methods: tuple[str, ...]
+    methods: tuple[Method, ...]
     n_samples: int
     columns: tuple[str, ...]
     rows: tuple[dict[str, Any], ...]

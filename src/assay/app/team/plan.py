@@ -13,16 +13,16 @@ import msgspec
 
 from assay.app.settings import RunSettings, Settings
 from assay.core.errors import Problem, UsageError, listing
+from assay.core.method import Method
 from assay.core.sampling_bounds import Length, Repeats, Temperature, TopP
 from assay.core.secrets import is_secret_name
-from assay.ledger.datasets import Dataset
-from assay.ledger.models import Model
+from assay.core.team import RegisteredDataset, RegisteredModel
 
 
 class AskedSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The settings of `assay run` that a request may choose: none of them is a path."""
 
-    method: tuple[Literal["ppl", "prob", "gen"], ...] | None = None
+    method: tuple[Method, ...] | None = None
     """How to query the model; several methods are compared. None: the dataset's own."""
     shots: Annotated[int, msgspec.Meta(ge=0)] | None = None
     """Solved examples before each question."""
@@ -77,11 +77,11 @@ class EvaluationPlan(msgspec.Struct, frozen=True):
 
 
 def make_plan(
-    model: Model,
-    datasets: Sequence[Dataset],
+    model: RegisteredModel,
+    datasets: Sequence[RegisteredDataset],
     request: AskedSettings,
     *,
-    judge: Model | None,
+    judge: RegisteredModel | None,
     of_server: Mapping[str, Any],
 ) -> EvaluationPlan:
     """Return the plan. The request overrides the datasets' settings, and these override the server's."""
@@ -105,20 +105,22 @@ def make_plan(
     return EvaluationPlan(tuple(dataset.place for dataset in datasets), settings, sources)
 
 
-def build_model_settings(model: Model) -> dict[str, Any]:
+def build_model_settings(model: RegisteredModel) -> dict[str, Any]:
     """Return the settings of a run that a registered model defines."""
     placement = {"workers": model.workers, "on": model.on}
     given = {name: value for name, value in placement.items() if value is not None}
     return {"model": model.spec, "model_args": model.args, **given}
 
 
-def _merge_dataset_settings(datasets: Sequence[Dataset], requested: Mapping[str, Any]) -> dict[str, Any]:
+def _merge_dataset_settings(
+    datasets: Sequence[RegisteredDataset], requested: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return the datasets' own settings; raise if they differ and the request does not decide."""
     merged: dict[str, Any] = {}
     for name in dict.fromkeys(name for dataset in datasets for name in dataset.settings):
         values = [dataset.settings.get(name) for dataset in datasets]
         if name not in requested and any(value != values[0] for value in values):
-            what = f"the datasets {listing(one.name for one in datasets)} have different values of {name!r}"
+            what = f"the datasets {listing(one.name for one in datasets)} have different values for {name!r}"
             fix = f"evaluate them separately, or set {name!r} in the request"
             raise UsageError(Problem("TEAM-061", what, fix))
         merged[name] = values[0]
@@ -130,5 +132,7 @@ def require_no_secrets(args: Mapping[str, str]) -> None:
     for name in args:
         if is_secret_name(name):
             what = f"the model argument {name!r} would store a secret in the database"
-            fix = "put it into an environment variable of the server and pass its name: key_env=NAME"
+            fix = (
+                "store it in an environment variable of the server and pass the variable's name: key_env=NAME"
+            )
             raise UsageError(Problem("TEAM-032", what, fix))

@@ -24,8 +24,7 @@ from assay.core.errors import AuthorError, Problem, UsageError, listing, suggest
 from assay.core.names import compose_name
 from assay.core.origin import Origin
 from assay.core.roles import Bearer
-from assay.ledger.datasets import Dataset, Provenance
-from assay.ledger.models import Model
+from assay.core.team import Provenance, RegisteredDataset, RegisteredModel
 
 NAME_PATTERN = r"\w[\w.+-]{0,99}"
 """Pattern of a registered name."""
@@ -49,7 +48,7 @@ def check_name(name: str) -> str:
     return name
 
 
-def register_model(team: Team, model: Model, by: Bearer) -> Model:
+def register_model(team: Team, model: RegisteredModel, by: Bearer) -> RegisteredModel:
     """Register a model that can be opened, as far as is known without calling it."""
     require_no_secrets(model.args)
     values = {**build_model_settings(model), "offline": team.settings.offline}
@@ -74,25 +73,27 @@ def register_folders(team: Team) -> tuple[Problem, ...]:
         datasets.append(_dataset(one, description))
     names = [dataset.name for dataset in datasets]
     for name in descriptions:
-        what = f"[dataset.{name}] describes a dataset that is in no folder{suggest_name(name, names)}"
+        what = f"[dataset.{name}] describes a dataset that no folder contains{suggest_name(name, names)}"
         fix = f"use one of {listing(names, at_most=20)}" if names else "there are no datasets: remove it"
         problems.append(Problem("TEAM-052", what, fix, Origin(FILE)))
     team.datasets.replace_folders(datasets)
     return tuple(problems)
 
 
-def preview_dataset(team: Team, dataset: Dataset) -> tuple[CheckedTask, ...]:
+def preview_dataset(team: Team, dataset: RegisteredDataset) -> tuple[CheckedTask, ...]:
     """Return how a dataset is read, with its first rows."""
     settings = team.settings
     of_server = {} if settings.data_root is None else {"data_root": settings.data_root}
-    plan = make_plan(Model("mock", "mock"), [dataset], AskedSettings(), judge=None, of_server=of_server)
+    plan = make_plan(
+        RegisteredModel("mock", "mock"), [dataset], AskedSettings(), judge=None, of_server=of_server
+    )
     checked = team.asker.ask(Check(plan, settings.allow_python, n_rows=_ROWS))
     assert isinstance(checked, CheckPassed)
     return checked.tasks
 
 
-def _dataset(one: FoundDataset, description: DatasetDescription) -> Dataset:
-    return Dataset(
+def _dataset(one: FoundDataset, description: DatasetDescription) -> RegisteredDataset:
+    return RegisteredDataset(
         one.name,
         one.place,
         one.dialect,

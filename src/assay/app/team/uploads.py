@@ -12,11 +12,10 @@ from assay.app.team.messages import Check
 from assay.app.team.plan import AskedSettings, make_plan
 from assay.app.team.registering import check_name
 from assay.app.team.team import Team
+from assay.core.disk_space import reporting_disk_full
 from assay.core.errors import AuthorError, Problem, UsageError, listing
 from assay.core.roles import Bearer
-from assay.ledger.datasets import Dataset, Provenance
-from assay.ledger.models import Model
-from assay.results.disk_space import reporting_disk_full
+from assay.core.team import Provenance, RegisteredDataset, RegisteredModel
 
 SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 """File types that may be uploaded: nothing executable and no archives."""
@@ -38,7 +37,7 @@ class Upload(msgspec.Struct, frozen=True):
     headline: str | None = None
 
 
-def store_upload(team: Team, upload: Upload, by: Bearer) -> Dataset:
+def store_upload(team: Team, upload: Upload, by: Bearer) -> RegisteredDataset:
     """Check a dataset like `assay check` does, and register it."""
     name = check_name(upload.name)
     suffix = _suffix(upload.file_name)
@@ -51,7 +50,7 @@ def store_upload(team: Team, upload: Upload, by: Bearer) -> Dataset:
             path.write_bytes(upload.content)
             if upload.meta is not None:
                 path.with_name(path.name + ".meta.json").write_bytes(upload.meta)
-        dataset = Dataset(
+        dataset = RegisteredDataset(
             name,
             str(path),
             "table",
@@ -80,10 +79,10 @@ def delete_upload(team: Team, name: str) -> None:
     shutil.rmtree(Path(dataset.place).parent)
 
 
-def _check(team: Team, dataset: Dataset) -> None:
+def _check(team: Team, dataset: RegisteredDataset) -> None:
     path = Path(dataset.place)
     here = msgspec.structs.replace(dataset, place=path.name)
-    plan = make_plan(Model("mock", "mock"), [here], AskedSettings(), judge=None, of_server={})
+    plan = make_plan(RegisteredModel("mock", "mock"), [here], AskedSettings(), judge=None, of_server={})
     team.asker.ask(
         Check(
             plan,

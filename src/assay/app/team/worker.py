@@ -20,8 +20,9 @@ from assay.app.team.messages import Done, Evaluate, OrderFailed, Serve, Stopped
 from assay.app.team.plan import EvaluationPlan
 from assay.app.team.settings import TeamSettings
 from assay.core.errors import Problem, StoreError
+from assay.core.team import JobState
 from assay.ledger.database import open_database
-from assay.ledger.jobs import Claim, JobQueue, JobState, LostClaim
+from assay.ledger.jobs import Claim, JobQueue, LostClaim
 
 _LOOK_EVERY_S = 0.5
 """Interval at which an idle worker looks for work, and a busy one reports progress."""

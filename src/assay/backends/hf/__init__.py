@@ -3,12 +3,14 @@
 The backend itself:
 - `backend`: the `Backend` that combines the files below; `arguments`: its model arguments
 - `loading`, `loaded_model`, `device_placement`, `gguf_header`, `embedded_model`: weights into memory
+- `weight_options`: quantised weights, several devices, adapters
 Likelihoods:
 - `likelihood`, `row_scoring`: log-probabilities of chosen tokens, each row alone or packed
 - `prefix_tree`, `packed_forward`, `flex_attention`: compute a shared prefix once, pack sequences after it
 Generation:
 - `generation`, `batch_generation`: the decode loop over a batch that stays full
-- `growing_cache`, `cache_readers`, `shared_attention`: key-value caches, with a prefix that all rows share
+- `slot_cache`, `cache_readers`, `shared_attention`: key-value caches, with a prefix that all rows share
+- `step_graphs`, `decoding_trial`: steps that a GPU replays; the trial that chooses the fastest correct way
 Others:
 - `batching`: batches under a token budget; `work_counters`: counts of tokens; `piece_names`: token names
 - `media_prompts`, `media_generation`: prompts with images and audio

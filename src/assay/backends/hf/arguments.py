@@ -31,6 +31,13 @@ class HfArgs(msgspec.Struct, frozen=True):
     """Path of a jinja file to use instead of the model's own template."""
     attn: str | None = None
     """Attention implementation, by transformers' name."""
+    device_map: Literal["auto"] | None = None
+    """`auto`: distribute the layers over all GPUs."""
+    load_in_4bit: bool = False
+    load_in_8bit: bool = False
+    """Quantise the weights with bitsandbytes while they are read."""
+    lora: str | None = None
+    """Folder or hub repository of an adapter to apply."""
     context_length: Count | None = None
     """Maximum number of tokens to give the model, if it should be less than the model's own."""
 

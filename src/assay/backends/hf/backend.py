@@ -9,12 +9,13 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 from assay.backends.arguments import read_arguments
 from assay.backends.hf.arguments import HfArgs
 from assay.backends.hf.batch_generation import BatchGenerator
 from assay.backends.hf.batching import CPU_SIZES, GPU_SIZES, Budget, Sizes, iter_windows
+from assay.backends.hf.decoding_trial import prepare_decoding
 from assay.backends.hf.device_placement import resolve_device, resolve_dtype
 from assay.backends.hf.generation import Draft, EndDetector
 from assay.backends.hf.likelihood import Rows
@@ -31,11 +32,13 @@ from assay.backends.hf.row_scoring import (
     Trial,
     prepare_packing,
 )
+from assay.backends.hf.weight_options import WeightOptions, read_weight_options
+from assay.backends.local.adapter_files import find_adapter
 from assay.backends.local.generation_plans import GenerationJob
 from assay.backends.local.hub_files import HubFiles
 from assay.backends.local.local_model import LocalModel
-from assay.backends.local.model_files import ModelFiles
-from assay.backends.local.request_sizes import count_ask_chars
+from assay.backends.local.model_files import FolderFiles, ModelFiles
+from assay.backends.local.request_sizes import NewCharCounter
 from assay.backends.local.scoring_plans import PendingPlans, complete_requests
 from assay.backends.problems import VISION_EXTRA, require_packages
 from assay.core.media import Medium
@@ -43,6 +46,7 @@ from assay.core.model import ModelIdentity, Token
 from assay.core.prompt import find_media
 from assay.core.request import Ask, Generate, Request
 from assay.core.response import Failure, Response
+from assay.core.time_profile import iterate_measured, measuring
 
 WINDOW_REQUESTS = 2048
 WINDOW_CHARS = 2_000_000
@@ -65,6 +69,7 @@ class HfBackend(LocalModel):
         require_packages("torch", "transformers", "gguf", needed_by=self._name)
         self._loaded: LoadedModel | None = None
         self._trial: Trial | None = None
+        self._decoding_troubles: tuple[str, ...] = ()
 
     kind = "hf"
 
@@ -72,15 +77,20 @@ class HfBackend(LocalModel):
 
     def identity(self) -> ModelIdentity:
         """Return the model's identity: the hash of its files, its number type, its template."""
-        deciding = {"attn": self._args.attn, "context_length": self._args.context_length}
+        deciding: dict[str, str | int | bool | None] = {
+            "attn": self._args.attn,
+            "context_length": self._args.context_length,
+            "load_in_4bit": self._args.load_in_4bit,
+            "load_in_8bit": self._args.load_in_8bit,
+            "lora": None if self._args.lora is None else find_adapter(self._args.lora).digest,
+        }
         return self._identity(self._dtype, {name: value for name, value in deciding.items() if value})
 
     def run(self, requests: Iterable[Request]) -> Iterator[Response]:
         """Pull a window of requests, answer it batch by batch, pull the next."""
         waiting: PendingPlans = {}
-        for window in iter_windows(
-            requests, at_most=WINDOW_REQUESTS, size=self._share_of_window, total=WINDOW_CHARS
-        ):
+        size = partial(self._share_of_window, NewCharCounter())
+        for window in iter_windows(requests, at_most=WINDOW_REQUESTS, size=size, total=WINDOW_CHARS):
             shows = [r for r in window if self._shows_media(r.ask)]
             if shows:
                 self._media_prompts  # noqa: B018 - missing packages for media fail before gigabytes are read
@@ -123,6 +133,9 @@ class HfBackend(LocalModel):
     def notes(self) -> Sequence[str]:
         """Return notes about changed prompts, and why sequences could not be computed in the fastest way."""
         notes = self._prompt_notes()
+        if self._decoding_troubles:
+            trouble = self._decoding_troubles[-1]
+            notes = (*notes, f"{self._name}: texts were generated more slowly, because {trouble}")
         if self._trial is None or not self._trial.troubles:
             return notes
         how = "with a dense mask" if self._trial.packs else "separately"
@@ -149,7 +162,13 @@ class HfBackend(LocalModel):
 
     # --- parts, created when they are first needed ---
 
+    @cached_property
+    def _weight_options(self) -> WeightOptions:
+        config = self._files.config if isinstance(self._files, FolderFiles | HubFiles) else None
+        return read_weight_options(self._args, config, self._name)
+
     def _check_config(self) -> None:
+        self._weight_options  # noqa: B018 - missing packages fail before weights are read
         if isinstance(self._files, HubFiles):
             check_model_type(self._files.config, self._name, trust_remote_code=self._args.trust_remote_code)
 
@@ -190,7 +209,11 @@ class HfBackend(LocalModel):
 
     @cached_property
     def _writing(self) -> BatchGenerator:
-        return BatchGenerator(self._load(), self._budget, self._counters, self._ending, self._prefixes)
+        decoding = None if self._prefixes is None else prepare_decoding(self._load())
+        self._decoding_troubles = () if decoding is None else decoding.troubles
+        return BatchGenerator(
+            self._load(), self._budget, self._counters, self._ending, self._prefixes, decoding
+        )
 
     @cached_property
     def _media_writing(self) -> MediaGenerator:
@@ -198,10 +221,10 @@ class HfBackend(LocalModel):
             self._load(), self._media_prompts, self._counters, self._ending, self._context_length
         )
 
-    def _share_of_window(self, request: Request) -> int:
+    def _share_of_window(self, counter: NewCharCounter, request: Request) -> int:
         """Return how much of a window a request takes, in characters."""
         is_slow = self._device == "cpu" and isinstance(request.ask, Generate)
-        return count_ask_chars(request.ask) + (WINDOW_CHARS // CPU_WRITES if is_slow else 0)
+        return counter.count(request.ask) + (WINDOW_CHARS // CPU_WRITES if is_slow else 0)
 
     def _shows_media(self, ask: Ask) -> bool:
         """Return whether a request contains media that the model accepts."""
@@ -211,9 +234,12 @@ class HfBackend(LocalModel):
     @cached_property
     def _prefixes(self) -> SharedPrefixCache | None:
         """Return the cache of shared prefixes; None if a trial shows that the model cannot share them."""
-        if self._args.plain:
+        # Shared prefixes are computed on one device.
+        if self._args.plain or self._load().is_spread:
             return None
-        self._trial = prepare_packing(self._load())
+        loaded = self._load()
+        with measuring("load"):
+            self._trial = prepare_packing(loaded)
         return SharedPrefixCache(PREFIX_CACHE_BYTES) if self._trial.packs else None
 
     @cached_property
@@ -229,15 +255,17 @@ class HfBackend(LocalModel):
     def _load(self) -> LoadedModel:
         if self._loaded is None:
             began = time.perf_counter()
-            self._tokenization  # noqa: B018 - a broken tokenizer should fail before gigabytes are read
-            self._loaded = load_model(
-                self._source,
-                dtype=self._dtype,
-                device=self._device,
-                attn=self._args.attn,
-                trust_remote_code=self._args.trust_remote_code,
-                media=self._files.media,
-            )
+            with measuring("load"):
+                self._tokenization  # noqa: B018 - a broken tokenizer should fail before gigabytes are read
+                self._loaded = load_model(
+                    self._source,
+                    dtype=self._dtype,
+                    device=self._device,
+                    attn=self._args.attn,
+                    trust_remote_code=self._args.trust_remote_code,
+                    media=self._files.media,
+                    weights=self._weight_options,
+                )
             self._counters.load_seconds += time.perf_counter() - began
         return self._loaded
 
@@ -245,7 +273,9 @@ class HfBackend(LocalModel):
 
     def _score(self, requests: Sequence[Request], waiting: PendingPlans) -> Iterator[Response]:
         rows = Rows()
-        yield from self._planned(requests, rows, waiting)
+        with measuring("plan"):
+            failures = list(self._planned(requests, rows, waiting))
+        yield from failures
         for done in self._scoring.run(list(rows)):
             yield from complete_requests(done, waiting)
 
@@ -254,7 +284,7 @@ class HfBackend(LocalModel):
     def _generate(self, requests: Sequence[Request]) -> Iterator[Response]:
         owner: dict[Draft, GenerationJob] = {}
         yield from self._plan_drafts(requests, owner)
-        for done in self._writing.run(list(owner)):
+        for done in iterate_measured("device", self._writing.run(list(owner))):
             for draft in done:
                 job = owner.pop(draft)
                 if not any(other in owner for other in job.drafts):

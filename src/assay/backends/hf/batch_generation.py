@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from assay.backends.hf.batching import Budget, RunningBatch, is_out_of_memory
 from assay.backends.hf.cache_readers import PlainFeeder, SharedPrefixFeeder
-from assay.backends.hf.generation import Draft, EndDetector, Feeder, generate_drafts
+from assay.backends.hf.decoding_trial import Decoding
+from assay.backends.hf.generation import DecodeLoop, Draft, EndDetector, Feeder
 from assay.backends.hf.loaded_model import LoadedModel
 from assay.backends.hf.packed_forward import SharedPrefixCache
 from assay.backends.hf.prefix_tree import count_shared_prefix
@@ -32,13 +33,17 @@ class BatchGenerator:
         counters: Counters,
         ending: EndDetector,
         prefixes: SharedPrefixCache | None,
+        decoding: Decoding | None,
     ) -> None:
-        """Without a prefix cache, the model's own cache reads every prompt whole."""
+        """Without a prefix cache and a way of decoding after prefixes, prompts are read whole."""
         self._loaded = loaded
         self._budget = budget
         self._counters = counters
         self._ending = ending
         self._prefixes = prefixes
+        self._decoding = decoding
+        # A GPU gets the next step before the tokens of this one are read, so that it does not wait.
+        self.n_ahead = 1 if loaded.device.type == "cuda" else 0
 
     def run(self, drafts: Sequence[Draft]) -> Iterator[list[Draft]]:
         """Complete drafts; yield them as they finish."""
@@ -76,7 +81,9 @@ class BatchGenerator:
     ) -> Iterator[list[Draft]]:
         """Generate until all are finished; if memory runs out, leave the rest waiting for a smaller batch."""
         try:
-            yield from generate_drafts(self._feeder(batch, prefix), self._ending, batch)
+            loop = DecodeLoop(self._feeder(batch, prefix), self._ending, batch, n_ahead=self.n_ahead)
+            yield from loop.run()
+            self._counters.padding_tokens += loop.n_dropped
         except (RuntimeError, MemoryError) as trouble:
             if not is_out_of_memory(trouble):
                 raise
@@ -89,11 +96,12 @@ class BatchGenerator:
             yield hopeless
 
     def _feeder(self, batch: RunningBatch[Draft], prefix: tuple[int, ...] | None) -> Feeder:
-        if prefix is None or self._prefixes is None:
+        if prefix is None or self._prefixes is None or self._decoding is None:
             return PlainFeeder(self._loaded, self._counters)
         began, known = time.perf_counter(), self._prefixes.n_read
+        shared = self._prefixes.get(self._loaded, prefix, (), ())
         feeder = SharedPrefixFeeder(
-            self._loaded, self._prefixes.get(self._loaded, prefix, (), ()), self._counters
+            self._loaded, shared, self._counters, self._decoding.way, self._decoding.steps
         )
         self._counters.forward_tokens += self._prefixes.n_read - known
         seconds = time.perf_counter() - began

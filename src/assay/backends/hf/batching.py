@@ -105,10 +105,20 @@ class RunningBatch(Generic[T]):
         self.running += fresh
         return fresh
 
-    def dismiss(self, items: Iterable[T]) -> None:
-        """Remove finished items."""
+    def dismiss(self, items: Iterable[T]) -> list[int]:
+        """Remove finished items; the last ones take their places, so that few items move.
+
+        Return the former number of each item that is left.
+        """
         gone = {id(item) for item in items}
-        self.running = [item for item in self.running if id(item) not in gone]
+        left = [number for number, item in enumerate(self.running) if id(item) not in gone]
+        n_left = len(left)
+        order = [
+            number if id(item) not in gone else left.pop()
+            for number, item in enumerate(self.running[:n_left])
+        ]
+        self.running = [self.running[number] for number in order]
+        return order
 
     def shrink(self) -> list[T]:
         """After memory ran out: return all running items to the queue, and halve the budget.

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
 
-from assay.backends.hf.growing_cache import GrowingRows
+from assay.backends.hf.likelihood import send_to_device
 from assay.backends.hf.loaded_model import LoadedModel
-from assay.backends.hf.packed_forward import ReadRow, SharedPrefix, count_padding, read_rows
+from assay.backends.hf.packed_forward import ReadRows, SharedPrefix, count_padding, read_rows
 from assay.backends.hf.shared_attention import View, using_view
+from assay.backends.hf.slot_cache import SlotCache
+from assay.backends.hf.step_graphs import StepRunner
 from assay.backends.hf.work_counters import Counters
+
+READ_TOKENS = 32_768
+"""Prompts are read in batches of up to this many tokens, padding included."""
+
+
+class DecodingWay(NamedTuple):
+    """How rows after a shared prefix are generated on a device."""
+
+    splits: bool = False
+    """Whether the attention reads the prefix itself (see shared_attention); if not, every row has a copy."""
+    records: bool = False
+    """Whether steps are recorded and replayed (see step_graphs), with rounded sizes so that few differ."""
 
 
 class PlainFeeder:
@@ -43,13 +58,12 @@ class PlainFeeder:
         self.select(rows)
         return logits[rows]
 
-    def step(self, tokens: Sequence[int]) -> Any:
+    def step(self, tokens: Any) -> Any:
         """Read one more token in each row."""
         import torch
 
-        ids = _column(tokens, self._loaded.device)
         self._mask = torch.cat([self._mask, self._mask.new_ones((len(tokens), 1))], dim=1)
-        return self._logits(ids)
+        return self._logits(tokens[:, None])
 
     def select(self, rows: Sequence[int]) -> None:
         """Continue with some of the rows, in this order; a row may be used more than once."""
@@ -58,7 +72,7 @@ class PlainFeeder:
         if not rows:
             self._cache = self._mask = None
             return
-        selected = torch.tensor(rows, device=self._mask.device)
+        selected = send_to_device(torch.tensor(rows), self._mask.device)
         # The only selection that caches of every kind support, including states of linear attention.
         self._cache.reorder_cache(selected)
         self._mask = self._mask[selected]
@@ -88,51 +102,89 @@ class SharedPrefixFeeder:
 
     joins = True
 
-    def __init__(self, loaded: LoadedModel, prefix: SharedPrefix, counters: Counters) -> None:
+    def __init__(
+        self,
+        loaded: LoadedModel,
+        prefix: SharedPrefix,
+        counters: Counters,
+        way: DecodingWay,
+        steps: StepRunner,
+    ) -> None:
         self._loaded = loaded
         self._prefix = prefix
         self._counters = counters
-        self._rows = GrowingRows(prefix, joins=not loaded.shares, dtype=loaded.model.dtype)
-        self._latest: dict[tuple[int, ...], ReadRow] = {}
+        self._splits = way.splits
+        self._view = View(prefix.layers) if way.splits else None
+        self._cache = SlotCache(
+            prefix,
+            joins=not way.splits,
+            rounds=way.records,
+            dtype=loaded.model.dtype,
+            device=loaded.device,
+        )
+        self._steps = steps
+        steps.forget()
+        self._latest: tuple[tuple[int, ...], ReadRows] | None = None
         """The latest prompt: the next rows to join may continue it too."""
 
     def join(self, prompts: Sequence[tuple[int, ...]]) -> Any:
         """Read what prompts add to the prefix into new rows; return the next-token logits of each."""
         import torch
 
-        known = self._latest | self._read(
-            [prompt for prompt in dict.fromkeys(prompts) if prompt not in self._latest]
-        )
-        rows = [known[prompt] for prompt in prompts]
-        self._rows.join(rows)
-        self._latest = {prompts[-1]: rows[-1].kept()}
-        return torch.stack([row.logits for row in rows])
+        at: dict[tuple[int, ...], tuple[ReadRows, int]] = {}
+        if self._latest is not None:
+            at[self._latest[0]] = self._latest[1], 0
+        for part, read in self._read([prompt for prompt in dict.fromkeys(prompts) if prompt not in at]):
+            at |= {prompt: (read, row) for row, prompt in enumerate(part)}
+        logits = []
+        for _, same in groupby((at[prompt] for prompt in prompts), key=lambda found: id(found[0])):
+            found = list(same)
+            read, rows = found[0][0], [row for _, row in found]
+            taken = read if rows == list(range(len(read.lengths))) else read.take(rows)
+            self._cache.join(taken)
+            logits.append(taken.logits)
+        read, row = at[prompts[-1]]
+        self._latest = prompts[-1], read.take([row])
+        return torch.cat(logits)
 
-    def step(self, tokens: Sequence[int]) -> Any:
+    def step(self, tokens: Any) -> Any:
         """Read one more token in each row."""
-        self._counters.forward_tokens += len(tokens)
-        positions, mask = self._rows.next_column()
-        feed = {
-            "input_ids": _column(tokens, self._loaded.device),
-            "attention_mask": mask,
-            "position_ids": positions,
-            "past_key_values": self._rows,
-            "use_cache": False,
-        }
-        with using_view(View(self._prefix.layers) if self._loaded.shares else View()):
-            return _last_logits(_forward(self._loaded, feed))
+        n_rows = self._cache.n_rows
+        shape, is_moved = self._cache.begin_step(tokens)
+        if is_moved:
+            self._steps.forget()
+        self._counters.forward_tokens += shape.slots
+        self._counters.padding_tokens += shape.slots - n_rows
+        return self._steps.run(shape, self._compute_step)[:n_rows]
 
     def select(self, rows: Sequence[int]) -> None:
         """Continue with some of the rows."""
-        self._rows.select(rows)
+        self._cache.select(rows)
 
-    def _read(self, prompts: Sequence[tuple[int, ...]]) -> dict[tuple[int, ...], ReadRow]:
-        if not prompts:
-            return {}
-        own = [prompt[len(self._prefix.ids) :] for prompt in prompts]
-        n_own, n_padding = sum(map(len, own)), count_padding(self._loaded, [len(ids) for ids in own])
-        self._counters.count_batch(n_own, n_padding)
-        return dict(zip(prompts, read_rows(self._loaded, self._prefix, own), strict=True))
+    def _compute_step(self) -> Any:
+        with using_view(self._view):
+            logits = _last_logits(_forward(self._loaded, self._cache.feed()))
+        self._cache.end_step()
+        return logits
+
+    def _read(
+        self, prompts: Sequence[tuple[int, ...]]
+    ) -> Iterator[tuple[Sequence[tuple[int, ...]], ReadRows]]:
+        """Read prompts, as many at once as memory for their activations allows; yield each part."""
+        n_prefix, begin = len(self._prefix.ids), 0
+        while begin < len(prompts):
+            end, longest = begin, 0
+            while end < len(prompts):
+                longest = max(longest, len(prompts[end]) - n_prefix)
+                if end > begin and longest * (end + 1 - begin) > READ_TOKENS:
+                    break
+                end += 1
+            own = [prompt[n_prefix:] for prompt in prompts[begin:end]]
+            is_packed = self._splits and self._loaded.shares
+            n_padding = 0 if is_packed else count_padding([len(ids) for ids in own])
+            self._counters.count_batch(sum(map(len, own)), n_padding)
+            yield prompts[begin:end], read_rows(self._loaded, self._prefix, own, splits=self._splits)
+            begin = end
 
 
 def _forward(loaded: LoadedModel, feed: dict[str, Any]) -> Any:
@@ -155,9 +207,3 @@ def _pad_left(rows: Sequence[tuple[int, ...]], device: Any) -> tuple[Any, Any]:
         ids[index, longest - len(row) :] = torch.tensor(row)
         mask[index, longest - len(row) :] = 1
     return ids.to(device), mask.to(device)
-
-
-def _column(tokens: Sequence[int], device: Any) -> Any:
-    import torch
-
-    return torch.tensor(tokens, device=device)[:, None]

@@ -61,7 +61,7 @@ class EmbeddedFiles(GgufFiles):
             if len(tokenizer.encode(text, add_special_tokens=False)) != 1:
                 raise load_error(f"{text} is not a single token after unpacking {self.path}", HF_EXTRA)
         if tokenizer.chat_template != self.chat_template:
-            raise load_error(f"the chat template was lost in unpacking {self.path}", HF_EXTRA)
+            raise load_error(f"the chat template was lost while unpacking {self.path}", HF_EXTRA)
 
 
 class SmolLM2Backend(HfBackend):

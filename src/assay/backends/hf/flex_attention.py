@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from assay.backends.hf.likelihood import send_to_device, sum_exponentials
 from assay.backends.hf.prefix_tree import Lane
+from assay.backends.hf.shared_attention import attend as attend_in_parts
 
 NAME = "assay_flex"
 BLOCK = 128
@@ -165,7 +166,6 @@ def _attention() -> Any:
     """Return the attention function; imports what it needs before anything is compiled."""
     import torch
     from torch.nn.attention.flex_attention import BlockMask, flex_attention
-    from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
     def attend(
         module: Any,
@@ -176,12 +176,9 @@ def _attention() -> Any:
         scaling: float | None = None,
         **more: Any,
     ) -> tuple[Any, None]:
-        """Attend to the prefix and to the row's own tokens with a block mask; without one, as usual."""
+        """Attend to the prefix and to the row's own tokens with a block mask; without one, by the view."""
         if not isinstance(attention_mask, BlockMask):
-            plain: tuple[Any, None] = sdpa_attention_forward(
-                module, query, key, value, attention_mask, scaling=scaling, **more
-            )
-            return plain
+            return attend_in_parts(module, query, key, value, attention_mask, scaling=scaling, **more)
         if module.shared_prefix is not None:
             key = torch.cat([module.shared_prefix[0], key], dim=2)
             value = torch.cat([module.shared_prefix[1], value], dim=2)

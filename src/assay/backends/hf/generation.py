@@ -7,14 +7,16 @@ batch in which it is computed.
 
 from __future__ import annotations
 
-import math
+import json
 import random
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from assay.backends.hf.batching import RunningBatch
+from assay.backends.hf.likelihood import send_to_device
 from assay.core.ids import make_random
 from assay.core.request import Sampling
 from assay.core.response import Failure, Finish, Output
@@ -84,6 +86,25 @@ def stop_length(ids: Sequence[int], stop_ids: Sequence[Sequence[int]]) -> int:
     return max((len(stop) for stop in stop_ids if tuple(ids[-len(stop) :]) == tuple(stop)), default=0)
 
 
+def find_added_chars(tokenizer: Any) -> str | None:
+    """Return the characters that a token may add to a text besides those of its own text.
+
+    None if a token may change the text before it in other ways than by completing a character.
+    """
+    if tokenizer.decoder is None:
+        return None
+    decoder = json.loads(tokenizer.decoder.__getstate__())
+    parts = decoder.get("decoders", [decoder])
+    if [part["type"] for part in parts] == ["ByteLevel"]:
+        return ""
+    # The parts with which Llama's and its relatives' tokenizers write a space for its symbol. A space at the
+    # beginning of a text is removed, so that a token alone does not show it.
+    spaces = [{"type": "Replace", "pattern": {"String": "▁"}, "content": " "}, {"type": "ByteFallback"}]
+    spaces += [{"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]
+    is_spaced = all(part in spaces or part["type"] == "Metaspace" for part in parts)
+    return " " if is_spaced else None
+
+
 class EndDetector:
     """Decides when a text is finished."""
 
@@ -96,6 +117,9 @@ class EndDetector:
         self.end_ids = frozenset(
             id_ for id_ in (*known, tokenizer.eos_token_id, *more_end_ids) if id_ is not None
         )
+        self._added_chars = find_added_chars(tokenizer.backend_tokenizer)
+        self._completing: dict[tuple[str, ...], dict[int, bool]] = {}
+        """For stop strings: whether a token may complete one of them, in whatever text it follows."""
 
     def special_ids(self, stops: Sequence[str]) -> frozenset[int]:
         """Return the special tokens among stop strings: they leave no text."""
@@ -110,7 +134,7 @@ class EndDetector:
         if n_stop := stop_length(draft.ids, draft.stop_ids):
             draft.output = Output(self.text(draft.ids[:-n_stop]), Finish.STOP, len(draft.ids))
             return
-        if stops:
+        if stops and self._may_complete(newest, stops):
             is_stop = newest in self.special_ids(stops)
             if is_stop or self._may_stop(draft.ids, stops):
                 text = self.text(draft.ids)
@@ -123,6 +147,23 @@ class EndDetector:
                     return
         if len(draft.ids) >= draft.max_new:
             draft.output = Output(self.text(draft.ids), Finish.LENGTH, len(draft.ids))
+
+    def _may_complete(self, token: int, stops: tuple[str, ...]) -> bool:
+        """Return whether a token may complete a stop string, by the token's own characters only.
+
+        Remembered for every token, because most tokens of most texts cannot: nothing is decoded for them.
+        """
+        known = self._completing.setdefault(stops, {})
+        if (answer := known.get(token)) is None:
+            answer = known[token] = self._has_last_character(token, stops)
+        return answer
+
+    def _has_last_character(self, token: int, stops: tuple[str, ...]) -> bool:
+        text = self.text([token])
+        if self._added_chars is None or UNREADABLE in text or UNREADABLE in "".join(stops):
+            return True  # What such a token adds depends on the tokens before it.
+        added = set(text + self._added_chars)
+        return token in self.special_ids(stops) or any(not stop or stop[-1] in added for stop in stops)
 
     def _may_stop(self, ids: Sequence[int], stops: Sequence[str]) -> bool:
         """Return whether the newest token may have completed a stop string, by the end of the text only.
@@ -159,49 +200,123 @@ class Feeder(Protocol):
         Equal prompts are read once.
         """
 
-    def step(self, tokens: Sequence[int]) -> Any:
-        """Read one more token in each row; return the next-token logits."""
+    def step(self, tokens: Any) -> Any:
+        """Read one more token in each row, given on the device; return the next-token logits.
+
+        The logits may be overwritten by the next step.
+        """
 
     def select(self, rows: Sequence[int]) -> None:
-        """Continue with some of the rows, or none."""
+        """Continue with some of the rows in this order, or none."""
 
 
-def generate_drafts(feeder: Feeder, ending: EndDetector, batch: RunningBatch[Draft]) -> Iterator[list[Draft]]:
-    """Complete drafts; yield them as they finish. Waiting drafts take their places."""
-    while batch.running or batch.waiting:
-        if done := _run_decode_step(feeder, ending, batch):
-            yield done
+class DecodeLoop:
+    """Completes the drafts of a batch; waiting drafts take the places of finished ones."""
 
+    def __init__(
+        self, feeder: Feeder, ending: EndDetector, batch: RunningBatch[Draft], *, n_ahead: int
+    ) -> None:
+        """With `n_ahead`, so many steps are sent to the device before the result of the first is read.
 
-def _run_decode_step(feeder: Feeder, ending: EndDetector, batch: RunningBatch[Draft]) -> list[Draft]:
-    """Let drafts join, or generate one more token in each row; return the drafts that are finished."""
-    import torch
+        So a GPU does not wait for the host. A finished text is noticed so many steps late, and the tokens
+        computed for it since are dropped.
+        """
+        self._feeder = feeder
+        self._ending = ending
+        self._batch = batch
+        self._n_ahead = n_ahead
+        self._newest: Any = None
+        """The newest token of each running draft, on the device."""
+        self._sent: deque[_SentTokens] = deque()
+        self.n_dropped = 0
+        """Tokens that were computed after a text had ended."""
 
-    began = time.perf_counter()
-    # Not around the whole loop: the consumer of the drafts would then run in this mode too.
-    with torch.inference_mode():
-        fresh = batch.admit() if feeder.joins or not batch.running else []
+    def run(self) -> Iterator[list[Draft]]:
+        """Complete the drafts; yield them as they finish."""
+        while self._batch.running or self._batch.waiting:
+            if done := self._run_step():
+                yield done
+        self.n_dropped += sum(len(sent.drafts) for sent in self._sent)
+
+    def _run_step(self) -> list[Draft]:
+        """Let drafts join, or generate one more token in each row; return the drafts known to be finished."""
+        import torch
+
+        began = time.perf_counter()
+        # Not around the whole loop: the consumer of the drafts would then run in this mode too.
+        with torch.inference_mode():
+            rows = self._send_step()
+            done: list[Draft] = []
+            while len(self._sent) > self._n_ahead:
+                done += self._read_tokens(self._sent.popleft())
+            if done:
+                self._dismiss(done)
+        seconds = time.perf_counter() - began
+        for draft in rows:
+            draft.seconds += seconds / len(rows)
+        return done
+
+    def _send_step(self) -> list[Draft]:
+        """Send one step to the device; return the drafts that get a token by it."""
+        import torch
+
+        batch = self._batch
+        fresh = batch.admit() if self._feeder.joins or not batch.running else []
         rows = fresh or list(batch.running)
         if fresh:
             for draft in fresh:
                 reset_draft(draft)
-            logits = feeder.join([draft.prompt for draft in fresh])
+            chosen = choose_tokens(self._feeder.join([draft.prompt for draft in fresh]), fresh)
+            is_first = len(fresh) == len(batch.running)
+            self._newest = chosen if is_first else torch.cat([self._newest, chosen])
         else:
-            logits = feeder.step([draft.ids[-1] for draft in rows])
-        for draft, token in zip(rows, choose_tokens(logits, rows), strict=True):
-            if token is None:
+            # Whatever a row with broken logits reads, its failure is already decided.
+            self._newest = chosen = choose_tokens(self._feeder.step(self._newest.clamp(min=0)), rows)
+        self._sent.append(_SentTokens(rows, chosen))
+        return rows
+
+    def _read_tokens(self, sent: _SentTokens) -> list[Draft]:
+        """Add tokens to their drafts; return the drafts that are now finished."""
+        tokens = [
+            (draft, token) for draft, token in zip(sent.drafts, sent.read(), strict=True) if not draft.is_done
+        ]
+        self.n_dropped += len(sent.drafts) - len(tokens)
+        for draft, token in tokens:
+            if token < 0:
                 draft.failure = ("not_finite", "the model's logits are not finite numbers")
             else:
                 draft.ids.append(token)
-                ending.check(draft)
-        done = [draft for draft in rows if draft.is_done]
-        if done:
-            feeder.select([index for index, draft in enumerate(batch.running) if not draft.is_done])
-            batch.dismiss(done)
-    seconds = time.perf_counter() - began
-    for draft in rows:
-        draft.seconds += seconds / len(rows)
-    return done
+                self._ending.check(draft)
+        return [draft for draft, _ in tokens if draft.is_done]
+
+    def _dismiss(self, done: Sequence[Draft]) -> None:
+        import torch
+
+        left = self._batch.dismiss(done)
+        self._feeder.select(left)
+        self._newest = self._newest[send_to_device(torch.tensor(left, dtype=torch.long), self._newest.device)]
+
+
+class _SentTokens:
+    """The tokens that a step chooses, on their way from the device."""
+
+    def __init__(self, drafts: Sequence[Draft], chosen: Any) -> None:
+        """Begin to copy them; a GPU may still be computing them."""
+        import torch
+
+        self.drafts = drafts
+        self._chosen = chosen.to("cpu", non_blocking=True)
+        self._arrived = None
+        if chosen.device.type == "cuda":
+            self._arrived = torch.cuda.Event()
+            self._arrived.record()
+
+    def read(self) -> list[int]:
+        """Return the tokens; waits for the device."""
+        if self._arrived is not None:
+            self._arrived.synchronize()
+        tokens: list[int] = self._chosen.tolist()
+        return tokens
 
 
 def reset_draft(draft: Draft) -> None:
@@ -211,22 +326,25 @@ def reset_draft(draft: Draft) -> None:
     draft.random = make_random(draft.sampling.seed or 0, draft.key, str(draft.number))
 
 
-def choose_tokens(logits: Any, rows: Sequence[Draft]) -> list[int | None]:
-    """Return each row's next token: its first choice, or a sample; None if its logits are not finite."""
-    highest, first = (part.tolist() for part in logits.max(dim=-1))
-    chosen: list[int | None] = []
-    for index, draft in enumerate(rows):
-        if not math.isfinite(highest[index]):
-            chosen.append(None)
-        elif draft.sampling.temperature <= 0:
-            chosen.append(first[index])
-        else:
-            chosen.append(_sample_token(logits[index], draft))
-    return chosen
+def choose_tokens(logits: Any, rows: Sequence[Draft]) -> Any:
+    """Return each row's next token, on the device: its first choice, or a sample; -1 if not finite."""
+    import torch
+
+    highest, chosen = logits.max(dim=-1)
+    for narrows in (False, True):
+        sampled = [
+            row
+            for row, draft in enumerate(rows)
+            if draft.sampling.temperature > 0 and (draft.sampling.top_p < 1) == narrows
+        ]
+        if sampled:
+            index = send_to_device(torch.tensor(sampled), logits.device)
+            chosen[index] = _sample_tokens(logits[index], [rows[row] for row in sampled], narrows=narrows)
+    return torch.where(highest.isfinite(), chosen, -1)
 
 
-def _sample_token(logits: Any, draft: Draft) -> int:
-    """Sample one token: temperature first, then the smallest set of tokens that reaches top_p.
+def _sample_tokens(logits: Any, drafts: Sequence[Draft], *, narrows: bool) -> Any:
+    """Sample a token for each row: temperature first, then the smallest set of tokens that reaches top_p.
 
     Each token gets its own random number, and the maximum of logit and random number together is taken
     (Gumbel max), which samples each token with its probability. Sampling along the sorted probabilities
@@ -236,13 +354,17 @@ def _sample_token(logits: Any, draft: Draft) -> int:
     import torch
 
     # Drawn on the CPU wherever the model is, so that a GPU gets the same numbers.
-    noise = torch.empty(len(logits)).exponential_(
-        generator=torch.Generator().manual_seed(draft.random.getrandbits(63))
-    )
-    scaled = logits / draft.sampling.temperature
-    scores = scaled - noise.to(logits.device).log()
-    if draft.sampling.top_p >= 1:
-        return int(scores.argmax())
-    probs, order = torch.softmax(scaled, dim=-1).sort(descending=True, stable=True)
-    n_kept = int((probs.cumsum(dim=-1) - probs < draft.sampling.top_p).sum().clamp(min=1))
-    return int(order[scores[order[:n_kept]].argmax()])
+    noise = torch.empty(logits.shape)
+    for row, draft in zip(noise, drafts, strict=True):
+        row.exponential_(generator=torch.Generator().manual_seed(draft.random.getrandbits(63)))
+    settings = [(draft.sampling.temperature, draft.sampling.top_p) for draft in drafts]
+    temperature, top_p = send_to_device(torch.tensor(settings).t().contiguous(), logits.device)[..., None]
+    scaled = logits / temperature
+    scores = scaled - send_to_device(noise, logits.device).log()
+    if not narrows:
+        return scores.argmax(dim=-1)
+    probs, order = torch.softmax(scaled, dim=-1).sort(dim=-1, descending=True, stable=True)
+    n_kept = (probs.cumsum(dim=-1) - probs < top_p).sum(dim=-1, keepdim=True).clamp(min=1)
+    is_dropped = torch.arange(logits.shape[-1], device=logits.device) >= n_kept
+    best = scores.gather(-1, order).masked_fill(is_dropped, -torch.inf).argmax(dim=-1, keepdim=True)
+    return order.gather(-1, best)[:, 0]

@@ -9,6 +9,7 @@ exists in memory.
 from __future__ import annotations
 
 import math
+import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -163,21 +164,27 @@ class PendingLogprobs:
     """The reads of all runs, numbered consecutively, in the order of computation."""
     logprobs: Any = None
     is_top: Any = None
+    seconds: float = 0.0
+    """How long the computation took, if it is finished."""
+    begun: Any = None
     arrived: Any = None
-    """A device event; None: all results are available."""
+    """Device events around a computation that may be in progress; None: all results are available."""
 
-    def settle(self) -> None:
-        """Write the results into the rows; waits for the device."""
+    def settle(self) -> float:
+        """Write the results into the rows; waits for the device. Return how long the device computed."""
         if not self.wanted:
-            return
+            return self.seconds
+        seconds = self.seconds
         if self.arrived is not None:
             self.arrived.synchronize()
+            seconds = self.begun.elapsed_time(self.arrived) / 1000
         back = self.order.argsort()
         logprobs, is_top = self.logprobs[back].tolist(), self.is_top[back].tolist()
         at = 0
         for row, number, n, _ in self.wanted:
             row.put(number, logprobs[at : at + n], is_top[at : at + n])
             at += n
+        return seconds
 
 
 def compute_logprobs(
@@ -186,9 +193,15 @@ def compute_logprobs(
     """Run the model once and read the requested log-probabilities; a GPU may still be computing them."""
     import torch
 
+    is_on_gpu = loaded.device.type == "cuda"
+    began = time.perf_counter()
+    begun = arrived = None
+    if is_on_gpu:
+        begun, arrived = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begun.record()
     places, at = _places(wanted).unique(return_inverse=True)
     tokens = torch.tensor([t for run in wanted for t in run.row.tokens[run.number : run.number + run.n]])
-    size = GPU_HEAD_CHUNK if loaded.device.type == "cuda" else CPU_HEAD_CHUNK
+    size = GPU_HEAD_CHUNK if is_on_gpu else CPU_HEAD_CHUNK
     piece = at // size.places
     # Sorted by piece, and by token within it.
     order = (piece * loaded.vocab_size + tokens).argsort()
@@ -208,11 +221,9 @@ def compute_logprobs(
         logprobs, is_top = (
             torch.cat(parts).to("cpu", non_blocking=True) for parts in zip(*answers, strict=True)
         )
-    arrived = None
-    if loaded.device.type == "cuda":
-        arrived = torch.cuda.Event()
+    if arrived is not None:
         arrived.record()
-    return PendingLogprobs(wanted, order, logprobs, is_top, arrived)
+    return PendingLogprobs(wanted, order, logprobs, is_top, time.perf_counter() - began, begun, arrived)
 
 
 def _places(wanted: Sequence[BatchReads]) -> Any:

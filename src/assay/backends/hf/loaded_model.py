@@ -24,6 +24,8 @@ class LoadedModel:
     """Whether its family has a cache class that only the model itself can create."""
     is_stateful: bool = False
     """Whether it has a state from token to token that padding before a row would change."""
+    is_spread: bool = False
+    """Whether its layers are on several devices."""
     shares: bool = False
     """Whether its attention reads a shared prefix itself (see shared_attention)."""
     flex: Any = None

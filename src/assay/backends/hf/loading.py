@@ -17,6 +17,7 @@ from assay.backends.hf.batching import is_out_of_memory
 from assay.backends.hf.device_placement import check_device, keep_freed_memory
 from assay.backends.hf.gguf_header import read_header
 from assay.backends.hf.loaded_model import LoadedModel
+from assay.backends.hf.weight_options import AS_STORED, WeightOptions
 from assay.backends.local.hub_problems import remote_code_error
 from assay.backends.problems import load_error, out_of_memory_error
 from assay.core.errors import BackendError, listing
@@ -67,7 +68,7 @@ def load_tokenizer(source: Path, *, chat_template: str | None = None, trust_remo
             tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=trust_remote_code)
     if not getattr(tokenizer, "is_fast", False):
         raise load_error(
-            f"the tokenizer of {source} is not a fast one: it cannot report the positions of its tokens",
+            f"the tokenizer of {source} is not a fast tokenizer: it cannot report token positions",
             "add its tokenizer.json to the folder",
         )
     if chat_template is not None:
@@ -95,6 +96,7 @@ def load_model(
     attn: str | None = None,
     trust_remote_code: bool = False,
     media: frozenset[Medium] = frozenset(),
+    weights: WeightOptions = AS_STORED,
 ) -> LoadedModel:
     """Return the model in a folder or a GGUF file, loaded and checked; `media` are those it accepts."""
     import torch
@@ -103,13 +105,16 @@ def load_model(
     if device == "cpu":
         keep_freed_memory()
     with _silencing_loaders(), _wrapping_errors(f"{source} does not load"):
-        more = {"attn_implementation": attn} if attn else {}
+        more = weights.options(device, getattr(torch, dtype))
+        more |= {"attn_implementation": attn} if attn else {}
         if source.suffix == ".gguf":
             model = _load_gguf(source, getattr(torch, dtype), more)
         else:
             model = _load_folder(source, getattr(torch, dtype), trust_remote_code, media, more)
-        model = model.to(device).eval()
-        return _inspect_model(model, torch.device(device))
+        model = model if weights.is_placed else model.to(device)
+        model = weights.apply_adapter(model).eval()
+        first = model.get_input_embeddings().weight.device if weights.is_placed else torch.device(device)
+        return _inspect_model(model, first)
 
 
 def load_encoder(folder: Path) -> Any:
@@ -140,7 +145,7 @@ def save_converted(gguf: Path, folder: Path) -> None:
 
 
 def _load_folder(
-    folder: Path, dtype: Any, trust_remote_code: bool, media: frozenset[Medium], more: dict[str, str]
+    folder: Path, dtype: Any, trust_remote_code: bool, media: frozenset[Medium], more: dict[str, Any]
 ) -> Any:
     import transformers
 
@@ -162,7 +167,7 @@ def _check_complete(missing: Iterable[str]) -> None:
         raise ValueError(f"the weight files do not contain {listing(names, at_most=4)}")
 
 
-def _load_gguf(path: Path, dtype: Any, more: dict[str, str]) -> Any:
+def _load_gguf(path: Path, dtype: Any, more: dict[str, Any]) -> Any:
     from transformers import AutoModelForCausalLM
 
     config, _, tensors = _unpack_gguf(path)
@@ -225,7 +230,10 @@ def _inspect_model(model: Any, device: Any) -> LoadedModel:
             raise ValueError(
                 f"{type(model).__name__} is not causal: it reads later tokens, so it cannot score or generate"
             )
-        is_plain = body is not None and body is not model and head is not None
+        is_spread = len(set(getattr(model, "hf_device_map", {"": device}).values())) > 1
+        # A head on another device, or with quantised weights, cannot be applied to some of the positions.
+        is_plain = body is not None and body is not model and not is_spread
+        is_plain = is_plain and hasattr(head, "weight") and head.weight.is_floating_point()
         if is_plain:
             apart = _compute_separately(body, head, ids)
             # The same operations on the same shapes: any real difference is a step after the head.
@@ -241,6 +249,7 @@ def _inspect_model(model: Any, device: Any) -> LoadedModel:
         _window(model.config),
         makes_cache=_has_own_cache(model),
         is_stateful=_is_stateful(model) or _has_own_cache(model),
+        is_spread=is_spread,
     )
 
 

@@ -97,9 +97,9 @@ class MediaGenerator:
 
         def next_token(_: Any, logits: Any) -> Any:
             """Choose a token by the common rules, and leave the loop no other choice."""
-            token = choose_tokens(logits.float(), [draft])[0]
+            token = int(choose_tokens(logits.float(), [draft])[0])
             forced = torch.full_like(logits, -torch.inf)
-            if token is None:
+            if token < 0:
                 draft.failure = ("not_finite", "the model's logits are not finite numbers")
                 forced[:, 0] = 0
                 return forced

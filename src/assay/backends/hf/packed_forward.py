@@ -95,13 +95,13 @@ class RowCache:
         self.own: list[tuple[Any, Any]] = []
         """Keys and values that were read (with the prefix's, if it joins), if they are kept."""
         self._keeps = keeps
-        self._joins = joins
+        self.joins = joins
 
     def update(self, keys: Any, values: Any, layer_idx: int, *_: Any, **__: Any) -> tuple[Any, Any]:
         """Take a layer's new keys and values; return all that its attention reads."""
         import torch
 
-        if self._joins and self.prefix.layers:
+        if self.joins and self.prefix.layers:
             n = keys.shape[0]
             prefix_keys, prefix_values = self.prefix.layers[layer_idx]
             keys = torch.cat([prefix_keys.expand(n, -1, -1, -1), keys], dim=-2)
@@ -170,51 +170,75 @@ def compute_lanes(
         )
 
 
-class ReadRow(NamedTuple):
-    """A row that was read after a shared prefix."""
+class ReadRows(NamedTuple):
+    """Rows that were read after a shared prefix."""
 
     layers: Sequence[tuple[Any, Any]]
-    """Its own keys and values for every layer, without the prefix's: a pair of [heads, tokens, size]."""
+    """For every layer their own keys and values, a pair of [rows, heads, columns, size].
+
+    After a row's last token, its columns contain anything.
+    """
+    lengths: Sequence[int]
     logits: Any
-    """The next-token logits: [vocabulary], in fp32."""
+    """The next-token logits: [rows, vocabulary], in fp32."""
 
-    def kept(self) -> ReadRow:
-        """Return a copy in its own memory; the original keeps the whole batch in memory."""
-        return ReadRow([(keys.clone(), values.clone()) for keys, values in self.layers], self.logits.clone())
+    def take(self, rows: Sequence[int]) -> ReadRows:
+        """Return some of the rows, in this order, in their own memory; a row may be taken more than once."""
+        import torch
+
+        index = send_to_device(torch.tensor(rows), self.logits.device)
+        layers = [(keys[index], values[index]) for keys, values in self.layers]
+        return ReadRows(layers, [self.lengths[row] for row in rows], self.logits[index])
 
 
-def read_rows(loaded: LoadedModel, prefix: SharedPrefix, rows: Sequence[Sequence[int]]) -> list[ReadRow]:
-    """Read rows of tokens after a shared prefix, to continue from them."""
+def read_rows(
+    loaded: LoadedModel, prefix: SharedPrefix, rows: Sequence[Sequence[int]], *, splits: bool
+) -> ReadRows:
+    """Read rows of tokens after a shared prefix, to continue from them.
+
+    With `splits`, the attention reads the prefix itself (see shared_attention); without, rows get copies.
+    """
     import torch
 
-    n = len(prefix.ids)
-    lanes = [make_chain_lane(row, n) for row in rows]
-    cache = RowCache(prefix, keeps=True, joins=not loaded.shares)
-    batch = _lay_out_lanes(loaded, cache, lanes)
+    cache = RowCache(prefix, keeps=True, joins=not splits)
+    lanes = [make_chain_lane(row, len(prefix.ids)) for row in rows]
+    is_packed = splits and loaded.shares
+    batch = _pack_lanes(loaded, cache, lanes) if is_packed else _pad_lanes(loaded, cache, lanes)
+    if splits and not is_packed:
+        batch = batch._replace(view=View(prefix.layers, is_causal=True))
     ends = torch.tensor([start + len(row) - 1 for start, row in zip(batch.starts, rows, strict=True)])
     with using_view(batch.view), torch.inference_mode():
         picked, head = gather_outputs(loaded, batch.feed, ends)
         logits = (picked if head is None else head(picked)).float()
-    # If the prefix joins, its keys and values precede those of every row.
-    skipped = 0 if loaded.shares else n
-    read = []
-    for number, (start, row) in enumerate(zip(batch.starts, rows, strict=True)):
-        index, at = divmod(start, batch.feed["input_ids"].shape[1])
-        own = slice(skipped + at, skipped + at + len(row))
-        read.append(ReadRow([(k[index, :, own], v[index, :, own]) for k, v in cache.own], logits[number]))
-    return read
+        lengths = [len(row) for row in rows]
+        if is_packed:
+            layers = [(_unpack(k, lengths), _unpack(v, lengths)) for k, v in cache.own]
+        else:
+            # If the prefix joins, its keys and values precede those of every row.
+            begin = 0 if splits else len(prefix.ids)
+            layers = [(keys[:, :, begin:], values[:, :, begin:]) for keys, values in cache.own]
+    return ReadRows(layers, lengths, logits)
 
 
-def count_padding(loaded: LoadedModel, lengths: Sequence[int]) -> int:
-    """Return how many padding tokens are computed when rows of these lengths are fed together."""
-    return 0 if loaded.shares else len(lengths) * max(lengths, default=0) - sum(lengths)
+def _unpack(packed: Any, lengths: Sequence[int]) -> Any:
+    """Return [rows, heads, columns, size] of rows that are concatenated in one."""
+    _, heads, _, size = packed.shape
+    rows = packed.new_zeros((len(lengths), heads, max(lengths), size))
+    for row, part in zip(rows, packed[0].split(list(lengths), dim=1), strict=True):
+        row[:, : part.shape[1]] = part
+    return rows
+
+
+def count_padding(lengths: Sequence[int]) -> int:
+    """Return how many padding tokens are computed when rows of these lengths are fed as a padded batch."""
+    return len(lengths) * max(lengths, default=0) - sum(lengths)
 
 
 def count_lane_padding(loaded: LoadedModel, lanes: Sequence[Lane]) -> int:
     """Return how many padding tokens are computed with these lanes."""
     lengths = [len(lane.ids) for lane in lanes]
     if loaded.flex is None:
-        return count_padding(loaded, lengths)
+        return 0 if loaded.shares else count_padding(lengths)
     return round_up_to_blocks(sum(lengths)) - sum(lengths)
 
 
@@ -238,20 +262,28 @@ class _Batch(NamedTuple):
     feed: dict[str, Any]
     starts: list[int]
     """The position at which each lane begins, counted through the batch row by row."""
-    view: View
+    view: View | None
 
 
 def _lay_out_lanes(loaded: LoadedModel, cache: RowCache, lanes: Sequence[Lane]) -> _Batch:
     """Lay out lanes without padding if the attention can separate them; otherwise as padded rows."""
-    if loaded.shares:
-        feed, starts = _build_packed_feed(lanes), _starts(lanes)
-        view = View(cache.prefix.layers, _blocks(lanes, loaded))
-    else:
-        feed = _build_padded_feed(lanes, len(cache.prefix.ids), loaded)
-        starts, view = [n * feed["input_ids"].shape[1] for n in range(len(lanes))], View()
+    return (_pack_lanes if loaded.shares else _pad_lanes)(loaded, cache, lanes)
+
+
+def _pack_lanes(loaded: LoadedModel, cache: RowCache, lanes: Sequence[Lane]) -> _Batch:
+    view = View(cache.prefix.layers, _blocks(lanes, loaded))
+    return _Batch(_send_feed(loaded, cache, _build_packed_feed(lanes)), _starts(lanes), view)
+
+
+def _pad_lanes(loaded: LoadedModel, cache: RowCache, lanes: Sequence[Lane]) -> _Batch:
+    feed = _build_padded_feed(lanes, len(cache.prefix.ids) if cache.joins else 0, loaded)
+    starts = [n * feed["input_ids"].shape[1] for n in range(len(lanes))]
+    return _Batch(_send_feed(loaded, cache, feed), starts, None)
+
+
+def _send_feed(loaded: LoadedModel, cache: RowCache, feed: dict[str, Any]) -> dict[str, Any]:
     feed = {name: send_to_device(part, loaded.device) for name, part in feed.items()}
-    feed |= {"past_key_values": cache, "use_cache": False}
-    return _Batch(feed, starts, view)
+    return feed | {"past_key_values": cache, "use_cache": False}
 
 
 def _collect_reads(lanes: Sequence[Lane], rows: Sequence[Row], starts: Sequence[int]) -> list[BatchReads]:

@@ -136,7 +136,7 @@ def _pack_ids(ids: Sequence[int]) -> bytes:
     return numbers.tobytes()
 
 
-def count_shared_prefix(one: Sequence[int], other: Sequence[int]) -> int:
+def count_shared_prefix(one: Sequence[object], other: Sequence[object]) -> int:
     """Return the length of the common prefix of two sequences, comparing slices at memory speed."""
     low, high = 0, min(len(one), len(other))
     while low < high:

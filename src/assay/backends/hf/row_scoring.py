@@ -26,6 +26,7 @@ from assay.backends.hf.packed_forward import (
 from assay.backends.hf.prefix_tree import LEAST_SAVING, Group, Lane, plan_lanes
 from assay.backends.hf.work_counters import Counters
 from assay.core.response import Failure
+from assay.core.time_profile import iterate_measured, measuring
 
 PREFIX_CACHE_BYTES = 1 << 29
 """Maximum memory for shared prefixes."""
@@ -59,7 +60,8 @@ class PlainScoring:
     def run(self, rows: Sequence[Row]) -> Iterator[list[Row]]:
         """Compute rows batch by batch."""
         for batch in self._budget.batches(rows, lambda row: len(row.inputs)):
-            self._budget.run(batch, self._compute, _mark_out_of_memory)
+            with measuring("device"):
+                self._budget.run(batch, self._compute, _mark_out_of_memory)
             yield batch
 
     def rest(self) -> list[Row]:
@@ -70,6 +72,7 @@ class PlainScoring:
         began = time.perf_counter()
         compute_rows(self._loaded, rows)
         seconds = time.perf_counter() - began
+        self._counters.time_device(seconds)
         for row in rows:
             row.seconds += seconds / len(rows)
         n_tokens = sum(len(row.inputs) for row in rows)
@@ -115,24 +118,36 @@ class PackedScoring:
 
     def rest(self) -> list[Row]:
         """Wait for the batches in progress."""
-        return self._pending.settle_batches(leave=0)
+        return self._settle_batches(leave=0)
 
     def _packed(self, rows: Sequence[Row]) -> Iterator[list[Row]]:
         lane_tokens = min(self._lane_tokens, self._budget.tokens)
         sequences, reads = [row.inputs for row in rows], [row.runs for row in rows]
-        for group in plan_lanes(sequences, reads, lane_tokens=lane_tokens, least_saving=self._least_saving):
-            prefix = self._prefix(group, rows)
+        groups = plan_lanes(sequences, reads, lane_tokens=lane_tokens, least_saving=self._least_saving)
+        for group in iterate_measured("plan", groups):
+            with measuring("device"):
+                prefix = self._prefix(group, rows)
             yield _select_done(rows[row] for _, _, row, _ in group.prefix_reads)
             for batch in self._budget.batches(group.lanes, lambda lane: len(lane.ids), even=True):
-                self._budget.run(batch, partial(self._send, prefix, rows), partial(self._give_up, rows))
-                yield self._pending.settle_batches(leave=self._n_ahead)
+                with measuring("device"):
+                    self._budget.run(batch, partial(self._send, prefix, rows), partial(self._give_up, rows))
+                yield self._settle_batches(leave=self._n_ahead)
+
+    def _settle_batches(self, *, leave: int) -> list[Row]:
+        with measuring("device"):
+            rows, seconds = self._pending.settle_batches(leave=leave)
+        self._counters.time_device(seconds)
+        return rows
 
     def _prefix(self, group: Group, rows: Sequence[Row]) -> SharedPrefix:
         began, known = time.perf_counter(), self._prefixes.n_read
         prefix = self._prefixes.get(self._loaded, group.prefix, group.prefix_reads, rows)
-        self._counters.forward_tokens += self._prefixes.n_read - known
+        seconds = time.perf_counter() - began
+        if self._prefixes.n_read > known:
+            self._counters.forward_tokens += self._prefixes.n_read - known
+            self._counters.time_device(seconds)
         for _, _, row, _ in group.prefix_reads:
-            rows[row].seconds += (time.perf_counter() - began) / len(group.prefix_reads)
+            rows[row].seconds += seconds / len(group.prefix_reads)
         return prefix
 
     def _send(self, prefix: SharedPrefix, rows: Sequence[Row], lanes: list[Lane]) -> None:
@@ -164,19 +179,23 @@ class _PendingBatches:
         """
         self._batches.append((rows, answers, began))
 
-    def settle_batches(self, *, leave: int) -> list[Row]:
-        """Read the results of all batches except the newest `leave`; return the rows that are finished."""
+    def settle_batches(self, *, leave: int) -> tuple[list[Row], float]:
+        """Read the results of all batches except the newest `leave`.
+
+        Return the rows that are finished, and how long the device computed.
+        """
         touched: list[Row] = []
+        device_seconds = 0.0
         while len(self._batches) > leave:
             rows, answers, began = self._batches.popleft()
-            answers.settle()
+            device_seconds += answers.settle()
             now = time.perf_counter()
             # It was computed after the previous batch, or after sending began.
             for row in rows:
                 row.seconds += (now - max(self._settled_at, began)) / len(rows)
             self._settled_at = now
             touched += rows
-        return _select_done(touched)
+        return _select_done(touched), device_seconds
 
 
 def _list_read_rows(lanes: Sequence[Lane], rows: Sequence[Row]) -> list[Row]:

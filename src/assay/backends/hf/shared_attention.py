@@ -2,8 +2,8 @@
 
 The prefix's keys and values exist once; all queries of all rows meet them in one product. Own tokens can be
 in one row, as blocks that do not see each other, so there is no padding. The parts are combined by their
-log-sum-exps, which is exact. Written for CPUs, where copying a prefix for every row and step would cost more
-than the model. A model is switched to it through transformers' own registry.
+log-sum-exps, which is exact. Copying a prefix for every row and step would cost more than the model. A model
+is switched to it through transformers' own registry.
 """
 
 from __future__ import annotations
@@ -41,15 +41,16 @@ class View(NamedTuple):
     """Keys and values that every token sees, one pair for each layer."""
     blocks: Sequence[Block] = ()
     """Stretches of the one row that do not see each other; empty: the given mask applies."""
+    is_causal: bool = False
+    """Whether each token sees its row up to itself, whatever the mask."""
 
 
-EMPTY_VIEW = View()
-_view: ContextVar[View] = ContextVar("view", default=EMPTY_VIEW)
+_view: ContextVar[View | None] = ContextVar("view", default=None)
 
 
 @contextmanager
-def using_view(view: View) -> Iterator[None]:
-    """Let every attention inside the block use this view."""
+def using_view(view: View | None) -> Iterator[None]:
+    """Let every attention inside the block use this view; None: attend as usual."""
     token = _view.set(view)
     try:
         yield
@@ -58,11 +59,16 @@ def using_view(view: View) -> Iterator[None]:
 
 
 def enable_shared_attention(model: Any) -> bool:
-    """Switch a model over; return False if it does not use torch's own attention, or not a CPU."""
+    """Switch a model on a CPU over; return False if it does not use torch's own attention, or not a CPU."""
+    return model.device.type == "cpu" and switch_attention(model)
+
+
+def switch_attention(model: Any) -> bool:
+    """Switch a model over; return False if it does not use torch's own attention."""
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import sdpa_mask
 
-    if model.config._attn_implementation != "sdpa" or model.device.type != "cpu":
+    if model.config._attn_implementation != "sdpa":
         return False
     AttentionInterface.register(NAME, attend)
     AttentionMaskInterface.register(NAME, sdpa_mask)
@@ -79,11 +85,11 @@ def attend(
     scaling: float | None = None,
     **more: Any,
 ) -> tuple[Any, None]:
-    """Attend to the prefix, if there is one, and to the row's own tokens."""
+    """Attend to the prefix, if there is one, and to the row's own tokens; without a view, as usual."""
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
     view = _view.get()
-    if not view.prefix and not view.blocks:
+    if view is None:
         plain: tuple[Any, None] = sdpa_attention_forward(
             module, query, key, value, attention_mask, scaling=scaling, **more
         )
@@ -93,12 +99,14 @@ def attend(
     scale = size**-0.5 if scaling is None else scaling
     # Heads that share keys are adjacent: [batch, group, head of the group, token, size].
     query = query.reshape(batch, n_groups, n_heads // n_groups, width, size)
-    out, total = _attend_own(query, key, value, attention_mask, view.blocks, scale)
+    out, total = _attend_own(query, key, value, attention_mask, view, scale)
     if view.prefix:
         prefix_keys, prefix_values = view.prefix[module.layer_idx]
         far, far_total = _attend_prefix(query, prefix_keys, prefix_values, scale)
-        # exp(far_total) and exp(total) are the weights of the two parts.
-        out = out + (far - out) * (far_total - total).sigmoid()[..., None].to(out.dtype)
+        # exp(far_total) and exp(total) are the weights of the two parts; in fp32, so that half precision is
+        # rounded once.
+        share = (far_total - total).sigmoid()[..., None]
+        out = out.float().lerp(far.float(), share).to(query.dtype)
     return out.reshape(batch, n_heads, width, -1).transpose(1, 2), None
 
 
@@ -106,18 +114,18 @@ def _attend_prefix(query: Any, keys: Any, values: Any, scale: float) -> tuple[An
     """Attend from all rows to the shared prefix: every query of a group in one product."""
     batch, n_groups, per_group, width, size = query.shape
     every = query.permute(1, 2, 0, 3, 4).reshape(1, n_groups, per_group * batch * width, size)
-    out, total = _run_flash_attention(every, keys, values, None, scale)
-    out = out.view(n_groups, per_group, batch, width, -1).permute(2, 0, 1, 3, 4)
-    return out, total.view(n_groups, per_group, batch, width).permute(2, 0, 1, 3)
+    out, total = _run_attention(every, keys, values, None, scale)
+    out = out.reshape(n_groups, per_group, batch, width, -1).permute(2, 0, 1, 3, 4)
+    return out, total.reshape(n_groups, per_group, batch, width).permute(2, 0, 1, 3)
 
 
-def _attend_own(
-    query: Any, keys: Any, values: Any, mask: Any, blocks: Sequence[Block], scale: float
-) -> tuple[Any, Any]:
+def _attend_own(query: Any, keys: Any, values: Any, mask: Any, view: View, scale: float) -> tuple[Any, Any]:
     """Attend from each row to its own tokens, block by block if there are blocks."""
     import torch
 
-    if not blocks:
+    if view.is_causal:
+        return _attend_causally(query, keys, values, scale)
+    if not view.blocks:
         batch, n_groups, per_group, width, _ = query.shape
         # In a generation step, one line of the mask applies to all heads, without a copy.
         is_step = width == 1
@@ -131,23 +139,49 @@ def _attend_own(
             block.wide_mask(query.shape[2]),
             scale,
         )
-        for block in blocks
+        for block in view.blocks
     ]
     return torch.cat([out for out, _ in parts], dim=3), torch.cat([total for _, total in parts], dim=3)
+
+
+def _attend_causally(query: Any, keys: Any, values: Any, scale: float) -> tuple[Any, Any]:
+    """Attend from each token to its row up to itself; every head gets its own copy of the keys."""
+    batch, n_groups, per_group, width, size = query.shape
+    every_head = query.reshape(batch, n_groups * per_group, width, size)
+    keys, values = (part.repeat_interleave(per_group, dim=1) for part in (keys, values))
+    out, total = _run_attention(every_head, keys, values, None, scale, is_causal=True)
+    return (
+        out.reshape(batch, n_groups, per_group, width, -1),
+        total.reshape(batch, n_groups, per_group, width),
+    )
 
 
 def _attend_grouped(query: Any, keys: Any, values: Any, mask: Any, scale: float) -> tuple[Any, Any]:
     """Attend with a mask; the heads of a group are concatenated as if they were more tokens."""
     batch, n_groups, per_group, width, size = query.shape
     own = query.reshape(batch, n_groups, per_group * width, size)
-    out, total = _run_flash_attention(own, keys, values, mask, scale)
-    return out.view(batch, n_groups, per_group, width, -1), total.view(batch, n_groups, per_group, width)
+    out, total = _run_attention(own, keys, values, mask, scale)
+    return (
+        out.reshape(batch, n_groups, per_group, width, -1),
+        total.reshape(batch, n_groups, per_group, width),
+    )
 
 
-def _run_flash_attention(query: Any, key: Any, value: Any, mask: Any, scale: float) -> tuple[Any, Any]:
+def _run_attention(
+    query: Any, key: Any, value: Any, mask: Any, scale: float, *, is_causal: bool = False
+) -> tuple[Any, Any]:
+    """Return attention and the log-sum-exps of its scores: torch's own kernels, which SDPA does not return.
+
+    The mask's last dimension must be a multiple of 8 on a GPU.
+    """
     import torch
 
+    if query.device.type == "cuda":
+        out, total, *_ = torch.ops.aten._scaled_dot_product_efficient_attention(
+            query, key, value, mask, True, 0.0, is_causal, scale=scale
+        )
+        return out, total[..., : query.shape[2]]  # The kernel pads them to whole blocks of queries.
     both: tuple[Any, Any] = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
-        query, key, value, 0.0, False, attn_mask=mask, scale=scale
+        query, key, value, 0.0, is_causal, attn_mask=mask, scale=scale
     )
     return both

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+import sys
+import time
+from dataclasses import dataclass, field, fields
+
+
+def _count_compilations() -> int:
+    """Return how many graphs torch has compiled; 0 if its compiler was never used."""
+    compiler = sys.modules.get("torch._dynamo.utils")
+    return 0 if compiler is None else int(compiler.counters["stats"]["unique_graphs"])
 
 
 @dataclass(slots=True)
@@ -18,6 +26,24 @@ class Counters:
     """Those of them that belong to no request."""
     batches: float = 0
     load_seconds: float = 0
+    device_seconds: float = 0
+    """How long the device computed likelihoods."""
+    device_busy_share: float = 0
+    """Its part of the time between the first and the last of these computations."""
+    compilations: float = 0
+    """Graphs that torch compiled in this process since then."""
+    _compiled_before: int = field(default_factory=_count_compilations)
+    _first_at: float | None = None
+
+    def time_device(self, seconds: float) -> None:
+        """Add a computation that ended now."""
+        if not seconds:
+            return
+        now = time.perf_counter()
+        if self._first_at is None:
+            self._first_at = now - seconds
+        self.device_seconds += seconds
+        self.device_busy_share = min(1.0, self.device_seconds / max(now - self._first_at, 1e-9))
 
     def count_batch(self, n_tokens: int, n_padding: int = 0) -> None:
         """Count a batch that the model computed."""
@@ -27,4 +53,5 @@ class Counters:
 
     def as_dict(self) -> dict[str, float]:
         """Return the sums by name."""
-        return asdict(self)
+        self.compilations = _count_compilations() - self._compiled_before
+        return {one.name: getattr(self, one.name) for one in fields(self) if not one.name.startswith("_")}

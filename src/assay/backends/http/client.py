@@ -231,7 +231,7 @@ class _Connection(asyncio.Protocol):
         if now - self._began > total_s:
             self._fail(ReplyTimeout(f"no reply within {total_s:g} s"))
         elif idle_s is not None and self._has_begun and now - self._heard > idle_s:
-            self._fail(ReplyStalled(f"the reply stopped: no data for {idle_s:g} s"))
+            self._fail(ReplyStalled(f"the reply stalled: no data for {idle_s:g} s"))
 
     def close(self) -> None:
         """Close at once, without sending what is still buffered."""
@@ -258,7 +258,7 @@ class _Connection(asyncio.Protocol):
         except httptools.HttpParserError as trouble:
             self._fail(ConnectionBroken(f"the reply is not HTTP: {trouble}"))
         except httptools.HttpParserUpgrade:
-            self._fail(ConnectionBroken("the server wants to switch to another protocol"))
+            self._fail(ConnectionBroken("the server tries to switch to another protocol"))
 
     def connection_lost(self, error: Exception | None) -> None:
         """Record the end; it completes a reply without a content length."""

@@ -209,10 +209,10 @@ class AdaptiveLevel(Level):
                 # The best level is between one that helped and its double: continue with small steps up.
                 self._is_rising = self._is_doubling
                 self._n_doublings = max(0, self._n_doublings - 1)
-                self._go_back(now, base, "more calls only waited longer")
+                self._go_back(now, base, "more concurrent requests only increased the wait")
         elif base.pays_over(measured, _STEP_PAYS):
             self._is_rising = True
-            self._go_back(now, base, "fewer calls brought less")
+            self._go_back(now, base, "fewer concurrent requests lowered the throughput")
         else:
             self._keep(now, measured)
 
@@ -245,14 +245,14 @@ class AdaptiveLevel(Level):
         if not self._is_rising:
             # A lower level would not help a server that rejects nothing, and the client has its own delays.
             target = max(limit - limit // (_STEP_UP + 1), min(limit, START))
-            why = "whether fewer do as well"
+            why = "testing whether fewer are as fast"
         else:
             ceiling = self._loosen_ceiling(now)
             if 2 * limit > _FALL * ceiling:
                 self._n_doublings = 0
             target = 2 * limit if self._is_doubling else limit + max(1, limit // _STEP_UP)
             target = int(min(target, self._most, max(limit, _BELOW_CEILING * ceiling)))
-            why = "whether more bring more"
+            why = "testing whether more are faster"
         if target == limit:
             self._n_doublings, self._is_rising = 0, not self._is_rising
             self._rest()

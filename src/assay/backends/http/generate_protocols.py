@@ -186,7 +186,7 @@ class TritonProtocol:
 def _read_generate_settings(backend: str, args: Mapping[str, str]) -> OpenAISettings:
     for name in _CHAT_ARGUMENTS:
         if name in args:
-            what = f"{backend} argument {name}: the protocol only continues one plain text"
+            what = f"{backend} argument {name}: the protocol can only continue one plain text"
             raise argument_error(
                 what, f"remove {name}, or use the server's OpenAI-compatible address: openai:MODEL@URL/v1"
             )

@@ -194,7 +194,7 @@ def _score_after_context(ask: Span, context: list[float], whole: list[float]) ->
     if n == furthest > 0:
         return Failure(
             "unequal",
-            f"the last {RECUT_TOKENS} tokens before the answer have other likelihoods without the answer",
+            f"the likelihoods of the last {RECUT_TOKENS} tokens before the answer change without the answer",
         )
     return _likelihood(ask, whole, n, straddles=n < len(context))
 

@@ -213,7 +213,7 @@ class Endpoint:
                 trouble.attempts = attempt
                 trouble.args = (self._mask_key(str(trouble)),)
                 if trouble.kind == "unreachable" and not self._was_reached:
-                    raise unreachable_error(f"no server answers at {self.url}: {trouble}") from None
+                    raise unreachable_error(f"no server responds at {self.url}: {trouble}") from None
                 is_last = attempt > self._patience.retries or (
                     trouble.kind == "http" and not self._patience.retries_statuses
                 )
@@ -244,13 +244,13 @@ class Endpoint:
         """Return the error of a call that failed for good: its own, or the one that ends the run."""
         if trouble.kind == "unreachable":
             return unreachable_error(
-                f"the server at {self.url} is gone: {trouble}, {trouble.attempts} times in a row"
+                f"the server at {self.url} no longer responds: {trouble}, {trouble.attempts} times in a row"
             )
         # A permanent error is a reply to this call, so the server is still there.
         self._n_lost = self._n_lost + 1 if trouble.may_pass else 0
         if self._patience.gives_up and self._n_lost >= max(FEWEST_LOST, 2 * self._level.limit):
             return unreachable_error(
-                f"the server at {self.url} has stopped answering: {self._n_lost} calls in a row failed, "
+                f"the server at {self.url} has stopped responding: {self._n_lost} calls in a row failed, "
                 f"the last one after {trouble.attempts} attempts with {trouble}"
             )
         return trouble

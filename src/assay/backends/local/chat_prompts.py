@@ -226,7 +226,7 @@ def _check_whole(messages: Sequence[Message], text: str) -> None:
     for message in messages:
         texts = [part.text.strip() for part in _content(message) if isinstance(part, Text)]
         if message.role == "user" and any(part not in text for part in texts):
-            raise TemplateTrouble("the model's chat template omits text of the user")
+            raise TemplateTrouble("the model's chat template drops some of the user's text")
 
 
 def _to_part_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:

@@ -11,8 +11,9 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from assay.core.download import format_folder
 from assay.core.errors import BackendError, Problem, listing
-from assay.hub.client import cache_folder, endpoint, format_folder, has_token
+from assay.hub.client import cache_folder, endpoint, has_token
 from assay.hub.errors import HubTrouble, TroubleKind
 from assay.hub.repository import Repository, list_cached_names
 
@@ -52,7 +53,7 @@ def _problem(trouble: HubTrouble, repository: Repository, backend: str) -> Probl
     if kind is TroubleKind.RATE_LIMIT:
         wait = f"wait {trouble.wait_s} seconds" if trouble.wait_s else "wait some minutes"
         more = "" if has_token() else "; a token in HF_TOKEN raises the limit"
-        what = f"the hub {endpoint()} limits the number of requests, also for {name}: {trouble.detail}"
+        what = f"the hub {endpoint()} is limiting requests, including those for {name}: {trouble.detail}"
         return Problem("MODEL-015", what, f"{wait} and run the same command: it resumes the download{more}")
     if kind is TroubleKind.OFFLINE:
         return _offline_problem(trouble, repository, backend)
@@ -65,7 +66,7 @@ def _problem(trouble: HubTrouble, repository: Repository, backend: str) -> Probl
 def _repository_problem(repository: Repository, backend: str) -> Problem:
     name, similar = repository.name, repository.find_similar_names()
     named = f"; its search finds {listing(similar)}" if similar else ""
-    what = f"no folder {name!r} here, and the hub {endpoint()} has no public model of that name{named}"
+    what = f"no folder {name!r} here, and the hub {endpoint()} has no public model with that name{named}"
     first = f"write {backend}:{similar[0]}" if similar else "check the name"
     if has_token():
         private = "for a private model, use a token in HF_TOKEN that has access to it"

@@ -35,6 +35,7 @@ from assay.core.ids import digest
 from assay.core.model import ModelCard, ModelIdentity, Token
 from assay.core.request import Ask, Generate, Kind, Labels, Request, Span
 from assay.core.response import Failure, Response
+from assay.core.time_profile import measuring
 
 
 class FileArguments(Protocol):
@@ -171,11 +172,12 @@ class LocalModel:
     def _tokenizer(self) -> Any:
         # A processor has its own template; the tokenizer next to it may have none.
         template = self._template if self._files.media else self._own_template
-        return load_tokenizer(
-            self._files.tokenizer_source(),
-            chat_template=template,
-            trust_remote_code=self._file_args.trust_remote_code,
-        )
+        with measuring("load"):
+            return load_tokenizer(
+                self._files.tokenizer_source(),
+                chat_template=template,
+                trust_remote_code=self._file_args.trust_remote_code,
+            )
 
     @cached_property
     def _tokenization(self) -> Tokenization:
@@ -210,20 +212,20 @@ class LocalModel:
         self, requests: Sequence[Request]
     ) -> Iterator[tuple[Request, EncodedSpan | EncodedWindows | EncodedLabels | Failure]]:
         spans = [(r, r.ask) for r in requests if isinstance(r.ask, Span)]
-        yield from zip(
-            [r for r, _ in spans], self._tokenization.spans([ask for _, ask in spans]), strict=True
-        )
         labels = [(r, r.ask) for r in requests if isinstance(r.ask, Labels)]
-        yield from zip(
-            [r for r, _ in labels], self._tokenization.labels([ask for _, ask in labels]), strict=True
-        )
+        with measuring("tokenize"):
+            encoded_spans = self._tokenization.spans([ask for _, ask in spans])
+            encoded_labels = self._tokenization.labels([ask for _, ask in labels])
+        yield from zip([r for r, _ in spans], encoded_spans, strict=True)
+        yield from zip([r for r, _ in labels], encoded_labels, strict=True)
 
     def _plan_drafts(
         self, requests: Sequence[Request], owner: dict[Draft, GenerationJob]
     ) -> Iterator[Response]:
         """Add the texts that GENERATE requests need; yield a failure for each that cannot be answered."""
         jobs: dict[object, GenerationJob] = {}
-        prompts = self._tokenization.prompts([request.ask.prompt for request in requests])
+        with measuring("tokenize"):
+            prompts = self._tokenization.prompts([request.ask.prompt for request in requests])
         for request, prompt in zip(requests, prompts, strict=True):
             assert isinstance(request.ask, Generate)
             trouble = (

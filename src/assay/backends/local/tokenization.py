@@ -14,8 +14,7 @@ Knows no models and no batches; only the model's context length.
 from __future__ import annotations
 
 import json
-from bisect import bisect_right
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,6 +28,7 @@ from assay.backends.local.rolling_windows import (
     find_token_starts,
     measure_scored_text,
 )
+from assay.backends.local.text_encoding import EncodedText, TextEncoder
 from assay.core.model import Token
 from assay.core.prompt import Prompt
 from assay.core.request import Ask, Generate, Labels, Span, Windows
@@ -105,25 +105,6 @@ class EncodedLabels:
         return max(spelling.encoded.n_tokens for label in self.labels for spelling in label)
 
 
-class _EncodingCache:
-    """Encodes each text once; the tokenizer gets the many texts of a window together."""
-
-    def __init__(self, backend: Any) -> None:
-        self._backend = backend
-        self._known: dict[str, Any] = {}
-
-    def learn(self, texts: Iterable[str]) -> None:
-        new = [text for text in dict.fromkeys(texts) if text not in self._known]
-        if new:
-            encodings = self._backend.encode_batch(new, add_special_tokens=False)
-            self._known.update(zip(new, encodings, strict=True))
-
-    def __getitem__(self, text: str) -> Any:
-        if text not in self._known:
-            self._known[text] = self._backend.encode(text, add_special_tokens=False)
-        return self._known[text]
-
-
 class Tokenization:
     """Encodes requests with one tokenizer (a fast tokenizer of transformers)."""
 
@@ -134,6 +115,7 @@ class Tokenization:
         self._backend.no_truncation()
         self._backend.no_padding()
         _keep_whole_offsets(self._backend)
+        self._encoder = TextEncoder(self._backend)
         self._renderer = Renderer(tokenizer, in_parts=in_parts)
         self.lead: tuple[int, ...] = _find_leading_ids(self._backend)
         """The ids that the tokenizer itself adds before a text: its BOS, or nothing."""
@@ -146,29 +128,29 @@ class Tokenization:
     def spans(self, asks: Sequence[Span]) -> list[EncodedSpan | EncodedWindows | Failure]:
         """Encode SPAN requests."""
         rendered = [self._rendered(ask.prompt, is_scored=True) for ask in asks]
-        bulk = _EncodingCache(self._backend)
-        bulk.learn(r.text for r in rendered if isinstance(r, RenderedPrompt))
+        encoded = self._encoder.encode(r.text for r in rendered if isinstance(r, RenderedPrompt))
         return [
-            r if isinstance(r, Failure) else self._span(bulk, ask, r)
+            r if isinstance(r, Failure) else self._span(encoded, ask, r)
             for ask, r in zip(asks, rendered, strict=True)
         ]
 
     def prompts(self, prompts: Sequence[Prompt]) -> list[tuple[int, ...] | Failure]:
         """Encode prompts for generation."""
         rendered = [self._rendered(prompt) for prompt in prompts]
-        bulk = _EncodingCache(self._backend)
-        bulk.learn(r.text for r in rendered if isinstance(r, RenderedPrompt))
-        return [r if isinstance(r, Failure) else self._context(bulk, r) for r in rendered]
+        encoded = self._encoder.encode(r.text for r in rendered if isinstance(r, RenderedPrompt))
+        return [r if isinstance(r, Failure) else self._context(encoded, r) for r in rendered]
 
     def labels(self, asks: Sequence[Labels]) -> list[EncodedLabels | Failure]:
         """Encode LABELS requests: the context, and the context followed by each spelling."""
         rendered = [self._render_before_labels(ask.prompt) for ask in asks]
-        bulk = _EncodingCache(self._backend)
-        for ask, r in zip(asks, rendered, strict=True):
-            if isinstance(r, RenderedPrompt):
-                bulk.learn([r.text, *(r.text + s for label in ask.labels for s in label)])
+        encoded = self._encoder.encode(
+            text
+            for ask, r in zip(asks, rendered, strict=True)
+            if isinstance(r, RenderedPrompt)
+            for text in (r.text, *(r.text + spelling for label in ask.labels for spelling in label))
+        )
         return [
-            r if isinstance(r, Failure) else self._labels(bulk, ask, r)
+            r if isinstance(r, Failure) else self._labels(encoded, ask, r)
             for ask, r in zip(asks, rendered, strict=True)
         ]
 
@@ -198,7 +180,7 @@ class Tokenization:
             rendered = self._render_before_labels(ask.prompt) if is_labels else self._rendered(ask.prompt)
             if isinstance(rendered, Failure):
                 return []
-            context = self._context(_EncodingCache(self._backend), rendered)
+            context = self._context(self._encoder.encode([rendered.text]), rendered)
             encoded = context if isinstance(context, Failure) else EncodedSpan(context, len(context))
         if isinstance(encoded, Failure):
             return []
@@ -238,8 +220,10 @@ class Tokenization:
             return ()
         return self.lead
 
-    def _context(self, bulk: _EncodingCache, rendered: RenderedPrompt) -> tuple[int, ...] | Failure:
-        ids = bulk[rendered.text].ids
+    def _context(
+        self, texts: Mapping[str, EncodedText], rendered: RenderedPrompt
+    ) -> tuple[int, ...] | Failure:
+        ids = texts[rendered.text].ids
         context = (*self._leading(ids, rendered), *ids)
         if context:
             return context
@@ -248,26 +232,26 @@ class Tokenization:
         return (self.prefix,)
 
     def _span(
-        self, bulk: _EncodingCache, ask: Span, rendered: RenderedPrompt
+        self, texts: Mapping[str, EncodedText], ask: Span, rendered: RenderedPrompt
     ) -> EncodedSpan | EncodedWindows | Failure:
         if ask.windows is not None:
-            return self._windowed(bulk, rendered, ask.windows)
+            return self._windowed(texts, rendered, ask.windows)
         if not isinstance(ask.prompt, str) and ask.prompt[-1].role != "assistant":
             return Failure("template", "scoring in a conversation needs a final assistant message")
-        return self._scored(bulk, rendered, rendered.final_at + ask.start, leads=ask.leads)
+        return self._scored(texts, rendered, rendered.final_at + ask.start, leads=ask.leads)
 
     def _windowed(
-        self, bulk: _EncodingCache, rendered: RenderedPrompt, setting: Windows
+        self, texts: Mapping[str, EncodedText], rendered: RenderedPrompt, setting: Windows
     ) -> EncodedWindows | Failure:
         # Only lm-eval's scheme adds a token in front; the others leave the first token of the text unscored.
-        whole = self._scored(bulk, rendered, 0, leads=setting.scheme == "classic")
+        whole = self._scored(texts, rendered, 0, leads=setting.scheme == "classic")
         if isinstance(whole, Failure):
             return whole
         try:
             windows = cut_windows(setting, len(whole.ids), whole.first_scored, self._context_length)
         except WindowTrouble as trouble:
             return Failure("windows", str(trouble))
-        offsets = bulk[rendered.text].offsets
+        offsets = texts[rendered.text].list_offsets()
         n_leading = len(whole.ids) - len(offsets)
         length = measure_scored_text(rendered.text, windows, offsets, n_leading=n_leading)
         encoded = EncodedWindows(whole.ids, tuple(windows), length)
@@ -275,15 +259,15 @@ class Tokenization:
         return replace(encoded, starts=whole.starts) if encoded.n_scored == len(whole.starts) else encoded
 
     def _scored(
-        self, bulk: _EncodingCache, rendered: RenderedPrompt, boundary: int, *, leads: bool
+        self, texts: Mapping[str, EncodedText], rendered: RenderedPrompt, boundary: int, *, leads: bool
     ) -> EncodedSpan | Failure:
         """Encode a whole text and find the tokens that end after the boundary."""
-        encoding = bulk[rendered.text]
-        offsets = encoding.offsets
-        first = bisect_right(offsets, boundary, key=_end)
-        straddles = first < len(offsets) and offsets[first][0] < boundary
-        ids = (*self._leading(encoding.ids, rendered), *encoding.ids)
-        first += len(ids) - len(offsets)
+        text = texts[rendered.text]
+        first = text.count_tokens_until(boundary)
+        offsets = text.list_offsets(first)
+        straddles = bool(offsets) and offsets[0][0] < boundary
+        ids = (*self._leading(text.ids, rendered), *text.ids)
+        first += len(ids) - len(text.ids)
         if first == 0 and ids:
             if ids[0] == self.prefix or not leads:
                 first = 1  # The text has its own first token, or is scored without one.
@@ -298,10 +282,12 @@ class Tokenization:
         starts = find_token_starts(offsets[first - len(ids) :], boundary)
         return EncodedSpan(ids, first, straddles, len(counted), n_bytes, starts)
 
-    def _labels(self, bulk: _EncodingCache, ask: Labels, rendered: RenderedPrompt) -> EncodedLabels | Failure:
+    def _labels(
+        self, texts: Mapping[str, EncodedText], ask: Labels, rendered: RenderedPrompt
+    ) -> EncodedLabels | Failure:
         if not ask.labels or not all(ask.labels):
             return Failure("labels", "there must be at least one label, and each label needs a spelling")
-        context = self._context(bulk, rendered)
+        context = self._context(texts, rendered)
         if isinstance(context, Failure):
             return context
         labels: list[tuple[Spelling, ...]] = []
@@ -310,7 +296,7 @@ class Tokenization:
             distinct: dict[tuple[int, ...], Spelling] = {}
             for text in spellings:
                 whole = RenderedPrompt(rendered.text + text, rendered.final_at, rendered.is_templated)
-                encoded = self._scored(bulk, whole, len(rendered.text), leads=True)
+                encoded = self._scored(texts, whole, len(rendered.text), leads=True)
                 if isinstance(encoded, Failure):
                     what = f"spelling {text!r} of label {index + 1} has no token of its own"
                     return Failure("labels", what)
@@ -320,10 +306,6 @@ class Tokenization:
                 distinct[encoded.ids] = Spelling(encoded, encoded.ids[:-1] == context)
             labels.append(tuple(s for ids, s in distinct.items() if not _is_extension(ids, distinct)))
         return EncodedLabels(context, tuple(labels))
-
-
-def _end(offset: tuple[int, int]) -> int:
-    return offset[1]
 
 
 def _scored_places(encoded: EncodedSpan | EncodedWindows) -> set[int]:

@@ -208,7 +208,7 @@ def _extra(name: str, value: str) -> Any:
     if name in _ELSEWHERE:
         raise argument_error(f"openai argument {EXTRA}{name}: Assay sets {name!r} itself", _ELSEWHERE[name])
     if name in Decoding.__struct_fields__:
-        what = f"openai argument {EXTRA}{name}: {name!r} is an argument of its own"
+        what = f"openai argument {EXTRA}{name}: {name!r} is a separate argument"
         raise argument_error(what, f"write {name}={value}")
     if not name:
         raise argument_error(f"openai argument {EXTRA!r} names no field", f"write {EXTRA}ignore_eos=true")
@@ -220,7 +220,7 @@ def _extra(name: str, value: str) -> Any:
         where = EXTRA + name if secret == name else f"{EXTRA}{name}: {secret!r}"
         raise argument_error(
             f"openai argument {where} looks like a secret, and every run stores its arguments",
-            "put keys into the environment: --model-arg key_env=NAME",
+            "put keys into environment variables: --model-arg key_env=NAME",
         )
     if (expected := describe_expected_value(name, read)) is not None:
         raise argument_error(f"openai argument {EXTRA}{name}={value!r:.60}", f"write {expected}")
@@ -248,7 +248,7 @@ def _read_fields(argument: str, text: str, known: Sequence[str]) -> dict[str, An
         what = (
             f"openai argument {argument}: {secret!r} looks like a secret, and every run stores its arguments"
         )
-        raise argument_error(what, "put keys into the environment: --model-arg key_env=NAME")
+        raise argument_error(what, "put keys into environment variables: --model-arg key_env=NAME")
     return fields
 
 

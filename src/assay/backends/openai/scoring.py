@@ -285,9 +285,9 @@ def _choose_span_method(abilities: Abilities, api: Api, is_chat: bool) -> _Chose
     if api == "completions":
         names = ("prompt_logprobs", "echo with max_tokens 0", "echo with max_tokens 1")
         rejections = abilities.explain_rejections(api, *names)
-        return _ChosenMethod(f"{PATHS[api]} gives no log-probabilities of a prompt ({rejections})")
+        return _ChosenMethod(f"{PATHS[api]} does not return log-probabilities of a prompt ({rejections})")
     why = (
-        f"{PATHS[api]} gives no log-probabilities of a conversation "
+        f"{PATHS[api]} does not return log-probabilities of a conversation "
         f"({abilities.explain_rejections(api, 'prompt_logprobs')})"
     )
     plain = abilities.spans.get("completions")

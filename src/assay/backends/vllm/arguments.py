@@ -106,7 +106,7 @@ def read_vllm_settings(given: Mapping[str, str]) -> VllmSettings:
 def _read_engine_argument(name: str, value: str) -> Any:
     """Return the value of an engine argument: parsed if it is JSON, else the text itself."""
     if name in VllmArgs.__struct_fields__:
-        what = f"vllm argument {ENGINE}{name}: {name!r} is an argument of its own"
+        what = f"vllm argument {ENGINE}{name}: {name!r} is a separate argument"
         raise argument_error(what, f"write {name}={value}")
     if name in _ELSEWHERE:
         raise argument_error(f"vllm argument {ENGINE}{name}: Assay sets {name!r} itself", _ELSEWHERE[name])

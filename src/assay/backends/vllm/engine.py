@@ -324,7 +324,7 @@ def _problem(what: str, trouble: Exception, log: EngineLog) -> BackendError:
             message,
             "the model needs its own code; if you trust it, add --model-arg trust_remote_code=true",
         )
-    return load_error(message, "check that the installed vLLM knows this model and its arguments")
+    return load_error(message, "check that the installed vLLM supports this model and its arguments")
 
 
 def _first_line(trouble: Exception) -> str:

@@ -291,7 +291,7 @@ class Dispatcher:
             patience_s = self._patience_s(worker)
             if worker.batches and now - worker.last_word > patience_s:
                 self._group.end(number)
-                yield from self._lost(number, f"it did not answer for {patience_s:,.0f} s, and was ended")
+                yield from self._lost(number, f"it did not answer for {patience_s:,.0f} s and was terminated")
 
     def _patience_s(self, worker: _Worker) -> float:
         """Return how long a worker with work may be silent."""
@@ -337,9 +337,9 @@ class Dispatcher:
         self._killers.add(sample)
         self.n_requeued -= 1
         died = (
-            "a worker that had only this request died"
+            "a worker died while it processed only this request"
             if n == 1
-            else f"{n} workers that had only this request died"
+            else f"{n} workers died while they processed only this request"
         )
         message = f"{died}; the last one: {why}"
         yield _make_failed_response(request, Failure(WORKER_DIED, message, attempts=n))

@@ -120,7 +120,7 @@ class _ActorProxy(NodeProxy):
 
 
 def require_ray(address: str | None) -> None:
-    """Raise MODEL-004 unless Ray is installed, WORKER-005 if no server answers at a given address.
+    """Raise MODEL-004 unless Ray is installed, WORKER-005 if no server responds at a given address.
 
     Imports nothing.
     """

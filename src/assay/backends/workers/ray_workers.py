@@ -176,7 +176,7 @@ class RayWorkerGroup:
         largest = ", ".join(
             f"{node.name}: {node.n_cpus:g} CPUs, {node.n_gpus:g} GPUs" for node in self._nodes
         )
-        what = f"no node of the cluster can hold a worker with {self._share} (nodes: {largest or 'none'})"
+        what = f"no node of the cluster has room for a worker with {self._share} (nodes: {largest or 'none'})"
         fix = "request less: --model-arg num_gpus=..., --model-arg num_cpus=...; or add a larger node"
         raise BackendError(Problem("WORKER-007", what, fix))
 

@@ -13,6 +13,7 @@ from assay.core.errors import (
     reraise_interrupt,
     suggest_name,
 )
+from assay.core.method import Method
 from assay.dialects.leap.author_requests import GREEDY_UNTIL
 from assay.dialects.leap.authoring import PerplexityTask, Task
 from assay.dialects.leap.calling import TaskAuthor
@@ -38,11 +39,11 @@ def resolve_shots(task: Task, author: TaskAuthor, asked: int | None, notes: list
     return n_shots
 
 
-def resolve_methods(prepared: PreparedTask, asked: Sequence[str] | None) -> tuple[str, ...]:
+def resolve_methods(prepared: PreparedTask, asked: Sequence[Method] | None) -> tuple[Method, ...]:
     """Return the methods to evaluate a task with; raise for unsupported ones."""
     types = prepared.types
     if GREEDY_UNTIL in types:
-        supported: tuple[str, ...] = ("gen",)
+        supported: tuple[Method, ...] = (Method.GEN,)
         why = (
             "its requests are greedy_until"
             if len(types) == 1
@@ -50,15 +51,15 @@ def resolve_methods(prepared: PreparedTask, asked: Sequence[str] | None) -> tupl
         )
     else:
         has_options = all(document.options for document in prepared.asked)
-        supported = ("ppl", "prob") if has_options else ("ppl",)
+        supported = (Method.PPL, Method.PROB) if has_options else (Method.PPL,)
         why = f"its requests are {listing(sorted(types))}"
-        if "prob" in (asked or ()) and not has_options:
+        if Method.PROB in (asked or ()) and not has_options:
             why += ", not several continuations of one context per document"
     for method in asked or ():
         if method not in supported:
             what = f"method {method!r} was requested, but {why}; such a task supports {listing(supported)}"
             raise PlanError(prepared.author.problem("LEAP-009", what, f"use --method {supported[0]}"))
-    if "prob" in (asked or ()):
+    if Method.PROB in (asked or ()):
         _check_labels(prepared)
     return tuple(dict.fromkeys(asked or supported[:1]))
 

@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from assay.core.compilation import Compilation
 from assay.core.errors import PlanError, Problem, UsageError, listing
 from assay.core.ids import digest
+from assay.core.method import Method
 from assay.core.model import Token
 from assay.core.origin import Origin
 from assay.core.request import Ask, Sampling
@@ -63,31 +65,7 @@ class LeapTools(NamedTuple):
     """The tasks of a finished run whose answers are scored, by name; None if the model is available."""
 
 
-class CompiledTask(msgspec.Struct, frozen=True):
-    """A task with notes for the user."""
-
-    task: LeapTask
-    notes: tuple[str, ...]
-    kind: str
-
-    def facts(self) -> list[tuple[str, str]]:
-        """Return how the class was understood, for display."""
-        settings = self.task.spec.settings
-        rows = [
-            ("class", settings["class"]),
-            *([("about", settings["explain"])] if settings["explain"] else []),
-            ("split", settings["split"]),
-            ("requests", ", ".join(settings["request_types"])),
-            ("metrics", ", ".join(settings["metrics"])),
-        ]
-        if settings["headline"]:
-            rows.append(("headline", settings["headline"]))
-        if settings["shots"]:
-            rows.append(("shots", f"{settings['shots']}"))
-        return rows
-
-
-def compile_tasks(name: str, settings: TaskSettings, tools: LeapTools) -> list[CompiledTask]:
+def compile_tasks(name: str, settings: TaskSettings, tools: LeapTools) -> list[Compilation[LeapTask]]:
     """Compile `file.py`, `file.py::Class`, `folder` or `folder:names`."""
     if settings.score_by is not None:
         what = "'score_by' was set, but process_results of a Task class decides between options"
@@ -98,10 +76,10 @@ def compile_tasks(name: str, settings: TaskSettings, tools: LeapTools) -> list[C
 
 def _compile_found_tasks(
     name: str, tasks: Sequence[NamedTask], notes: Sequence[str], settings: TaskSettings, tools: LeapTools
-) -> list[CompiledTask]:
+) -> list[Compilation[LeapTask]]:
     """Compile tasks. Omits tasks without data, with a note, unless that is all of them."""
     families = _families(tasks)
-    compiled: list[CompiledTask] = []
+    compiled: list[Compilation[LeapTask]] = []
     missing: dict[str, DatasetMissing] = {}
     for task in tasks:
         try:
@@ -168,7 +146,7 @@ class _Compilation:
         self._tools = tools
         self._notes: list[str] = []
 
-    def compiled(self, family: str | None, notes: Sequence[str]) -> CompiledTask:
+    def compiled(self, family: str | None, notes: Sequence[str]) -> Compilation[LeapTask]:
         """Create the author's object, prepare its documents, and build the task."""
         self._notes += notes
         settings = self._settings
@@ -192,7 +170,8 @@ class _Compilation:
         self._notes += self._remarks(prepared)
         spec = self._spec(prepared, methods, metrics, n_shots, asking, family)
         leap_task = LeapTask(spec, prepared.samples(), prepared, asking, self._entry.headline)
-        return CompiledTask(leap_task, tuple(dict.fromkeys(self._notes)), self._kind(prepared))
+        facts = _describe_settings(leap_task.spec.settings)
+        return Compilation(leap_task, tuple(dict.fromkeys(self._notes)), self._kind(prepared), facts)
 
     def _made(self) -> Task:
         """Create the author's object, which loads its rows."""
@@ -291,7 +270,7 @@ class _Compilation:
     def _spec(
         self,
         prepared: PreparedTask,
-        methods: tuple[str, ...],
+        methods: tuple[Method, ...],
         metrics: Mapping[str, Any],
         n_shots: int,
         asking: LeapRequestBuilder,
@@ -369,3 +348,19 @@ class _Compilation:
 def _file_hash(path: Path) -> str:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "blake2b").hexdigest()
+
+
+def _describe_settings(settings: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Return how a class was read."""
+    rows = [
+        ("class", settings["class"]),
+        *([("about", settings["explain"])] if settings["explain"] else []),
+        ("split", settings["split"]),
+        ("requests", ", ".join(settings["request_types"])),
+        ("metrics", ", ".join(settings["metrics"])),
+    ]
+    if settings["headline"]:
+        rows.append(("headline", settings["headline"]))
+    if settings["shots"]:
+        rows.append(("shots", f"{settings['shots']}"))
+    return tuple(rows)

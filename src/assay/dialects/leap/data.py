@@ -7,10 +7,10 @@ used), Assay passes the files to it and adds a note.
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,25 +22,12 @@ from assay.dialects.leap.authoring import ClassicTask, LoadedSplits, Task
 from assay.sources.dataset_folder import DatasetFolder, DatasetMissing
 from assay.sources.datasets_library import quiet_datasets_library
 from assay.sources.files import find_suffix
+from assay.sources.folder_splits import FORMATS, SUFFIXES, find_format, load_folder_splits, read_files
 from assay.sources.hub import LocalHub
 from assay.sources.hub_files import load_splits
 from assay.sources.hub_name import parse_hub_name
 
 CODE = "LEAP-007"
-_CARD = "README.md"
-_BUILDERS: dict[str, tuple[str, dict[str, Any]]] = {
-    ".json": ("json", {}),
-    ".jsonl": ("json", {}),
-    ".ndjson": ("json", {}),
-    ".csv": ("csv", {}),
-    ".tsv": ("csv", {"delimiter": "\t"}),
-    ".parquet": ("parquet", {}),
-    ".arrow": ("arrow", {}),
-    ".txt": ("text", {}),
-}
-"""The library's format names by suffix, with the arguments they need."""
-_SAME_SPLIT = {"valid": "validation", "val": "validation", "dev": "validation", "training": "train"}
-"""The library's names for splits that files spell differently."""
 
 
 class TaskData:
@@ -68,43 +55,15 @@ class TaskData:
             task.dataset, task._loaded = self._load_files(task, _folder(task, root).path)
 
     def _load_hub_layout(self, task: Task, folder: DatasetFolder) -> tuple[Any, LoadedSplits]:
-        name = task.DATASET_NAME
-        with _library(task) as datasets:
-            try:
-                return datasets.load_dataset(
-                    str(folder.path), name, cache_dir=str(self._cache)
-                ), LoadedSplits()
-            except Exception as error:
-                cause = _format_root_cause(error)
-                if _has_metadata(folder.path):
-                    # The metadata defines the files; other files would be other rows.
-                    what = f"DATASET_NAME {name!r} could not be loaded from {str(folder.path)!r}: {cause}"
-                    fix = f"fix the files, or their description in {folder.path / _CARD}"
-                    raise AuthorError(_problem(task, what, fix)) from error
-            files = self._config_files(task, folder, name, cause)
-            builder, options = _builder(task, [path for paths in files.values() for path in paths])
-            named = {split: [str(path) for path in paths] for split, paths in files.items()}
-            dataset = self._read(datasets, task, builder, named, options)
-        for split, usual in _SAME_SPLIT.items():
-            if split in dataset and usual not in dataset:
-                dataset[usual] = dataset[split]
-        note = f"{folder.path.name} has no metadata, so the files of {name!r} were found by their paths"
-        paths = tuple(path for several in files.values() for path in several)
-        return dataset, LoadedSplits(paths, notes=(note,))
-
-    @staticmethod
-    def _config_files(
-        task: Task, folder: DatasetFolder, name: str | None, cause: str
-    ) -> dict[str, Sequence[Path]]:
-        try:
-            files: dict[str, Sequence[Path]] = {
-                split: folder.files(config=name, split=split) for split in folder.splits(name)
-            }
-            return files or {"test": folder.files(config=name)}
-        except DatasetMissing as missing:
-            what = f"DATASET_NAME {name!r} could not be loaded from {str(folder.path)!r}: {cause}"
-            fix = f"{missing.problems[0].what}; {missing.problems[0].fix}"
-            raise DatasetMissing(_problem(task, what, fix)) from missing
+        with _library(task):
+            loaded = load_folder_splits(
+                folder,
+                task.DATASET_NAME,
+                self._cache,
+                key="DATASET_NAME",
+                make_problem=partial(_problem, task),
+            )
+        return loaded.dataset, LoadedSplits(loaded.files, notes=loaded.notes)
 
     def _load_files(self, task: Task, folder: Path) -> tuple[Any, LoadedSplits]:
         if not isinstance(task.DATA_FILES, Mapping) or not task.DATA_FILES:
@@ -130,41 +89,9 @@ class TaskData:
         with _library(task) as datasets:
             _check_builder(task, builder, datasets)
             named = {split: [str(path) for path in paths] for split, paths in present.items()}
-            dataset = self._read(datasets, task, builder, named, options)
+            dataset = read_files(datasets, builder, named, options, self._cache, partial(_problem, task))
         note = f"missing files: {listing(map(str, absent.values()))}; the other splits were loaded"
         return dataset, LoadedSplits(tuple(all_paths), absent, (note,) if absent else ())
-
-    def _read(
-        self,
-        datasets: Any,
-        task: Task,
-        builder: str,
-        files: Mapping[str, list[str]],
-        options: Mapping[str, Any],
-    ) -> Any:
-        try:
-            return datasets.load_dataset(
-                builder, data_files=dict(files), cache_dir=str(self._cache), **options
-            )
-        except Exception as error:
-            paths = [path for several in files.values() for path in several]
-            what = f"{listing(paths)} could not be read as {builder!r}: {_format_root_cause(error)}"
-            fix = "fix the files, DATASET_TYPE or DOWNLOAD_OPTIONS"
-            if builder == "csv":
-                sign = options.get("delimiter", options.get("sep", ","))
-                fix = f"check the separator {sign!r}, or set DOWNLOAD_OPTIONS = {{'delimiter': ...}}"
-            raise AuthorError(_problem(task, what, fix)) from error
-
-
-def _has_metadata(folder: Path) -> bool:
-    """Return whether a dataset card assigns files to configs."""
-    card = folder / _CARD
-    if not card.is_file():
-        return False
-    head, _, rest = card.read_text(encoding="utf-8", errors="replace").partition("---")
-    return (
-        not head.strip() and re.search(r"^configs\s*:", rest.partition("\n---")[0], re.MULTILINE) is not None
-    )
 
 
 def _folder(task: Task, root: Path, config: str | None = None) -> DatasetFolder:
@@ -205,15 +132,15 @@ def _check_builder(task: Task, builder: str, datasets: Any) -> None:
 
 def _formats(datasets: Any) -> Collection[str]:
     packaged = getattr(datasets.packaged_modules, "_PACKAGED_DATASETS_MODULES", None)
-    return packaged.keys() if packaged else {name for name, _ in _BUILDERS.values()}
+    return packaged.keys() if packaged else FORMATS
 
 
 def _builder(task: Task, files: Sequence[Path]) -> tuple[str, dict[str, Any]]:
-    suffixes = {(find_suffix(path.name) or path.suffix).removesuffix(".gz") for path in files}
-    if len(suffixes) == 1 and (builder := _BUILDERS.get(next(iter(suffixes)))):
+    if (builder := find_format(files)) is not None:
         return builder
+    suffixes = {(find_suffix(path.name) or path.suffix).removesuffix(".gz") for path in files}
     what = f"the files of {task.DATASET_NAME!r} have the formats {listing(sorted(suffixes))}"
-    raise AuthorError(_problem(task, what, f"use one of {listing(_BUILDERS)}, or set DATASET_TYPE"))
+    raise AuthorError(_problem(task, what, f"use one of {listing(SUFFIXES)}, or set DATASET_TYPE"))
 
 
 @contextmanager
@@ -229,13 +156,3 @@ def _library(task: Task) -> Iterator[Any]:
 def _problem(task: Task, what: str, fix: str) -> Problem:
     file = getattr(sys.modules.get(type(task).__module__), "__file__", None)
     return Problem(CODE, f"class {type(task).__name__}: {what}", fix, Origin(file) if file else None)
-
-
-def _format_root_cause(error: BaseException) -> str:
-    """Return the root cause of an error: the library wraps it, and lists differing columns separately."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    details = getattr(error, "details", None)
-    if callable(details):
-        return f"all splits must have the same columns; in one of the files {details()}"
-    return f"{type(error).__name__}: {error}".partition("\n")[0]

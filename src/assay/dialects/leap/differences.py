@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from assay.core.task import OriginalDifference
+from assay.core.difference import AppliedDifference, Difference, apply_differences, select_differences
 from assay.dialects.leap.author_requests import GREEDY_UNTIL, LOGLIKELIHOOD
-from assay.dialects.shared.differences import Difference, select_differences, touches_every_task
 
 
 class TaskTraits(NamedTuple):
@@ -34,118 +34,98 @@ def _has_generation(traits: TaskTraits) -> bool:
     return GREEDY_UNTIL in traits.types
 
 
-_DIFFERENCES: tuple[Difference[TaskTraits], ...] = (
-    Difference(
-        "row_order",
-        touches_every_task,
-        "documents are shuffled with seed 42, and a limit takes the first of them",
+DIFFERENCES: Mapping[str, Difference[TaskTraits]] = {
+    "row_order": Difference(
+        "documents are shuffled with seed 42, and a limit takes the first ones",
         "documents keep their order, and a limit draws by the seed",
     ),
-    Difference(
-        "shots_draw",
+    "shots_draw": Difference(
+        "one generator draws the examples of all documents in turn",
+        "a draw depends only on seed, task and document",
         lambda traits: traits.has_shots,
-        "one generator draws the examples of all documents, one after the other",
-        "a draw depends on seed, task and document alone",
     ),
-    Difference(
-        "own_example",
+    "own_example": Difference(
+        "a training document that equals the evaluated one can be its example; without a training split, "
+        "one more example is drawn, and the last is dropped if none is equal",
+        "a document is never its own example, and the requested number of examples is shown",
         lambda traits: traits.has_shots,
-        "a training document that equals the scored one may be its example; without a training split one "
-        "more is drawn, and the last is dropped where none equals it",
-        "a document never stands among its own examples, and as many as were asked for are shown",
     ),
-    Difference(
-        "likelihood_window",
+    "likelihood_window": Difference(
+        "the last tokens are summed: as many as the continuation has when tokenized alone, minus one if all "
+        "continuations of the task begin alike",
+        "the tokens after the prompt/answer boundary are summed",
         lambda traits: _has_loglikelihood(traits) and not traits.is_classic and traits.has_window,
-        "the last tokens are summed up, as many as the continuation has by itself, less one where all of the "
-        "task's continuations begin alike",
-        "the tokens behind the join are summed up",
     ),
-    Difference(
-        "context_blanks",
+    "context_blanks": Difference(
+        "spaces at the end of a context stay there",
+        "they are part of the continuation, where tokenizers put them",
         lambda traits: _has_loglikelihood(traits) or _has_generation(traits),
-        "blanks at the end of a context stay there",
-        "they belong to the continuation, where tokenizers put them",
     ),
-    Difference(
-        "greedy_flag",
+    "greedy_flag": Difference(
+        "every index of a loglikelihood returns the number",
+        "index 1 returns whether the model would generate the continuation",
         lambda traits: _has_loglikelihood(traits) and not traits.is_classic,
-        "every part of a loglikelihood gives the number",
-        "index 1 gives whether the continuation is what the model would write",
     ),
-    Difference(
-        "sampled_text",
+    "sampled_text": Difference(
+        "text is sampled at temperature 1, has at most 16 tokens, and all requests use the stop strings of "
+        "the first document",
+        "text is greedy, has at most 256 tokens, and each request uses its own stop strings",
         lambda traits: _has_generation(traits) and not traits.is_classic,
-        "text is sampled at temperature 1, has 16 tokens at most and ends where the first document's does",
-        "the likeliest token is taken, up to 256 tokens, and each request has its own ends",
     ),
-    Difference(
-        "chat_template",
+    "chat_template": Difference(
+        "a chat model receives plain text",
+        "it receives turns in its own chat template",
         lambda traits: traits.is_chat_model,
-        "a model that chats is given plain text",
-        "it is given turns by its own template",
     ),
-    Difference(
-        "rounding", touches_every_task, "values are rounded to 4 decimals", "values are kept as they are"
+    "rounding": Difference(
+        "values are rounded to 4 decimals",
+        "values are not rounded",
     ),
-    Difference(
-        "request_type",
+    "request_type": Difference(
+        "request_type() sets the type of all requests of a task",
+        "each request has its own type",
         lambda traits: traits.request_type_differs,
-        "request_type() says how all requests of a task are asked",
-        "each request is asked as what it is",
         is_reproduced=False,
     ),
-    Difference(
-        "download_options",
-        lambda traits: traits.options_absent,
+    "download_options": Difference(
         "a class with DATA_FILES and without DOWNLOAD_OPTIONS does not load",
-        "there are no options then",
+        "it loads without options",
+        lambda traits: traits.options_absent,
         is_reproduced=False,
     ),
-    Difference(
-        "absent_files",
+    "absent_files": Difference(
+        "all files in DATA_FILES must exist, even unused ones",
+        "existing files are loaded; a missing file is an error only if it is used",
         lambda traits: traits.files_absent,
-        "all files of DATA_FILES must be there, also those that nobody reads",
-        "those that are there are loaded; one that is read and absent is an error",
         is_reproduced=False,
     ),
-    Difference(
-        "config_by_path",
-        lambda traits: traits.found_by_paths,
+    "config_by_path": Difference(
         "a config of a folder without metadata is not found",
         "its files are found by their paths",
+        lambda traits: traits.found_by_paths,
         is_reproduced=False,
     ),
-    Difference(
-        "long_prompts",
+    "long_prompts": Difference(
+        "a prompt that is too long makes the whole task fail",
+        "whole examples are omitted, those furthest from the question first",
         lambda traits: traits.has_shots,
-        "a prompt that is too long makes the whole task an error",
-        "whole examples are left out, those furthest from the question first",
         is_reproduced=False,
     ),
-    Difference(
-        "numbers_by_name",
-        _has_generation,
-        "a function of aggregation() that returns a dict, such as bert_score, makes the run an error",
+    "numbers_by_name": Difference(
+        "a function of aggregation() that returns a dict, such as bert_score, makes the run fail",
         "each of its numbers is a metric: name.key",
-        is_reproduced=False,
-    ),
-    Difference(
-        "empty_rouge",
         _has_generation,
-        "rouge raises on an empty prediction",
-        "nothing of the reference is found in it",
         is_reproduced=False,
     ),
-)
+    "empty_rouge": Difference(
+        "rouge raises an error on an empty prediction",
+        "an empty prediction scores 0",
+        _has_generation,
+        is_reproduced=False,
+    ),
+}
 
 
-DIFFERENCE_NAMES = tuple(difference.name for difference in _DIFFERENCES)
-"""The names of all differences."""
-REPRODUCED = frozenset(difference.name for difference in _DIFFERENCES if difference.is_reproduced)
-"""The names of those that `--fidelity faithful` reproduces."""
-
-
-def find_differences(traits: TaskTraits, *, is_faithful: bool) -> tuple[OriginalDifference, ...]:
+def find_differences(traits: TaskTraits, *, is_faithful: bool) -> tuple[AppliedDifference, ...]:
     """Return the differences that affect a task, and what this run did about each."""
-    return select_differences(_DIFFERENCES, traits, is_faithful=is_faithful)
+    return apply_differences(select_differences(DIFFERENCES, traits), is_faithful=is_faithful)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from assay.core.prompt import Prompt, final_text, replace_final_text
-from assay.core.request import Ask, Generate, Kind, Labels, Request, Span, make_request
+from assay.core.method import Method
+from assay.core.prompt import Prompt
+from assay.core.request import Ask, Kind, Request, Span, make_request
 from assay.core.sample import Sample
 from assay.core.task import ComponentSpec, Scorer, TaskSpec
 from assay.dialects.leap.author_requests import GREEDY_UNTIL, LOGLIKELIHOOD
 from assay.dialects.leap.evaluation import Evaluation
 from assay.dialects.leap.model_requests import LeapRequestBuilder, ParsedRequest
 from assay.dialects.leap.prepared_task import PreparedTask
-from assay.dialects.shared.described_task import DescribedTask
-
-_SHOWN_CHARS = 400
+from assay.dialects.shared.described_task import DescribedTask, get_prompt_before_answer
 
 
 class LeapTask(DescribedTask):
@@ -57,7 +56,7 @@ class LeapTask(DescribedTask):
         has_options = bool(wishes.options)
         requests: list[Request] = []
         for method in self._spec.methods:
-            if method == "prob":
+            if method == Method.PROB:
                 asks: list[tuple[str, Ask]] = [("labels", self._asking.labels(wishes, context))]
             else:
                 asks = [
@@ -71,17 +70,10 @@ class LeapTask(DescribedTask):
             ]
         return requests
 
-    def shown(self, sample: Sample, method: str) -> Prompt:
+    def shown(self, sample: Sample, method: Method) -> Prompt:
         """Return a document's prompt up to the answer, for display."""
         ask = next(request.ask for request in self.requests(sample) if request.track == method)
-        if isinstance(ask, Generate | Labels):
-            return ask.prompt
-        if ask.windows is not None:
-            text = final_text(ask.prompt)
-            more = f" ... ({len(text):,} characters)" if len(text) > _SHOWN_CHARS else ""
-            return text[:_SHOWN_CHARS] + more
-        before = replace_final_text(ask.prompt, final_text(ask.prompt)[: ask.start])
-        return before if isinstance(before, str) or final_text(before) else before[:-1]
+        return get_prompt_before_answer(ask)
 
     def scorers(self) -> Sequence[ComponentSpec | Scorer]:
         """Return the scorer of each method, with the author's own code."""
@@ -97,12 +89,12 @@ class LeapTask(DescribedTask):
         """Return the author's scoring."""
         return Evaluation(self._prepared, headline=self._headline, is_faithful=self._asking.is_faithful)
 
-    def _inner(self, method: str) -> ComponentSpec | None:
+    def _inner(self, method: Method) -> ComponentSpec | None:
         """Return the scorer that compares the options for display; the author's code decides."""
-        if method == "prob":
+        if method == Method.PROB:
             return ComponentSpec("label_probability", {"track": method})
         # With the original's window, an ask can score more tokens than count.
-        if method == "ppl" and self._prepared.window is None:
+        if method == Method.PPL and self._prepared.window is None:
             return ComponentSpec("option_likelihood", {"track": method, "score_by": "sum"})
         return None
 

@@ -17,6 +17,7 @@ import msgspec
 
 from assay.core.errors import AuthorError
 from assay.core.ids import make_random, rank
+from assay.core.method import Method
 from assay.core.prompt import Message, Prompt
 from assay.core.request import Generate, Kind, Sampling
 from assay.core.score import Score
@@ -45,7 +46,7 @@ class Ape:
     def __init__(
         self,
         task: str,
-        prepared: Mapping[str, FormattedDataset],
+        prepared: Mapping[Method, FormattedDataset],
         asking: RequestSettings,
         asked: ExampleArguments,
         *,
@@ -88,7 +89,7 @@ class Ape:
             }
             among = f"the best of {len(values)} proposals (lowest {min(values):.3f})"
             notes.append(
-                f"{method}: the instruction found is {proposals[best]!r}: {by} {values[best]:.3f} on "
+                f"{method}: the best instruction is {proposals[best]!r}: {by} {values[best]:.3f} on "
                 f"{n_rows} reserved rows, {among if len(values) > 1 else 'the only proposal'}"
             )
         return SearchResult(chosen, notes)
@@ -137,7 +138,7 @@ class Ape:
         return asks
 
     def _values(
-        self, method: str, rows: FormattedDataset, proposals: Sequence[str], rehearse: Rehearse
+        self, method: Method, rows: FormattedDataset, proposals: Sequence[str], rehearse: Rehearse
     ) -> tuple[list[float], int]:
         """Return the result of each proposal for a method, and the number of rows compared."""
         kind = TargetTask if self._is_free else ClassTask

@@ -6,16 +6,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from assay.core.errors import AuthorError, PlanError, Problems
+from assay.core.method import Method
 from assay.dialects.llmbox.authoring import Dataset
 from assay.dialects.llmbox.calling import DatasetAuthor
 from assay.dialects.llmbox.formatted_dataset import FormattedDataset
 from assay.dialects.llmbox.samples import is_index
 
-METHODS = {"get_ppl": "ppl", "get_prob": "prob", "generation": "gen"}
+METHODS = {"get_ppl": Method.PPL, "get_prob": Method.PROB, "generation": Method.GEN}
 """The original's evaluation methods, mapped to Assay's names."""
 
 
-def build_method_error(author: DatasetAuthor, what: str, method: str) -> PlanError:
+def build_method_error(author: DatasetAuthor, what: str, method: Method) -> PlanError:
     """Return the error for a method that a dataset does not support, with one that it does."""
     return PlanError(author.problem("LLMBOX-009", what, f"use --method {method}"))
 
@@ -53,7 +54,7 @@ def check_pool(author: DatasetAuthor, dataset: Dataset, notes: list[str]) -> Non
         notes.append(f"{dataset.max_num_shots} shots were requested, but there are only {n} examples")
 
 
-def check_method(prepared: FormattedDataset, method: str) -> None:
+def check_method(prepared: FormattedDataset, method: Method) -> None:
     """Reject a method that the class or its rows do not support."""
     author, dataset = prepared.author, prepared.dataset
     if METHODS[dataset.model_evaluation_method] != method:
@@ -61,10 +62,10 @@ def check_method(prepared: FormattedDataset, method: str) -> None:
         what = f"method {method!r} was requested, but the class itself switches to {own!r}"
         raise build_method_error(author, what, own)
     contexts = next((at for at, row in enumerate(prepared.instances) if row.has_contexts), None)
-    if contexts is not None and method != "ppl":
+    if contexts is not None and method != Method.PPL:
         number = prepared.numbers[contexts] + 1
         raise build_method_error(
-            author, f"row {number} has several contexts, which only method 'ppl' can compare", "ppl"
+            author, f"row {number} has several contexts, which only method 'ppl' can compare", Method.PPL
         )
     if dataset.evaluation_type == "ranking" and contexts is None:
         for at, row in enumerate(prepared.instances):
@@ -77,7 +78,7 @@ def check_method(prepared: FormattedDataset, method: str) -> None:
                         rows=(prepared.numbers[at] + 1,),
                     )
                 )
-    if method == "ppl" and dataset.use_normalization and not hasattr(dataset, "normalization_prompt"):
+    if method == Method.PPL and dataset.use_normalization and not hasattr(dataset, "normalization_prompt"):
         raise AuthorError(
             author.problem(
                 "LLMBOX-011",

@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 import msgspec
 from numpy.random import RandomState
 
+from assay.core.compilation import Compilation
 from assay.core.errors import AuthorError, listing
 from assay.core.ids import digest
+from assay.core.method import Method
 from assay.core.ports import Embedder
 from assay.core.request import Sampling
 from assay.core.sample import Sample
@@ -75,34 +77,13 @@ class LlmboxTools(NamedTuple):
     model: ModelView
     open_embedder: Callable[[str | None], Embedder]
     """Opens the sentence encoder in a folder; None: the bundled one."""
-    generators: dict[str, RandomState]
+    generators: dict[Method, RandomState]
     """By method: the generator that draws examples in faithful mode, over all datasets of a run.
 
     The original evaluates with one method and one seeded generator, which its datasets share."""
 
 
-class CompiledClass(msgspec.Struct, frozen=True):
-    """The task of one subset, with notes for the user."""
-
-    task: ClassTask
-    notes: tuple[str, ...]
-    class_name: str
-    kind: str
-
-    def facts(self) -> list[tuple[str, str]]:
-        """Return how the dataset was understood, for display."""
-        settings = self.task.spec.settings
-        metrics = ", ".join(name.partition("(")[0] for name in settings["metrics"])
-        rows = [("class", self.class_name), ("metrics", metrics or "none")]
-        if settings["shots"]:
-            rows.append(("shots", f"{settings['shots']} of {settings['n_examples']:,} examples"))
-        rows += [(way, _SEARCHES[way]) for way in _SEARCHES if way in settings]
-        if settings["cot"]:
-            rows.append(("cot", settings["cot"]))
-        return rows
-
-
-def compile_classes(name: str, settings: TaskSettings, tools: LlmboxTools) -> list[CompiledClass]:
+def compile_classes(name: str, settings: TaskSettings, tools: LlmboxTools) -> list[Compilation[ClassTask]]:
     """Compile `file.py`, `file.py::Class`, `file.py:selection` or `name=file.py`."""
     class_name = ClassName.of(name)
     asked = read_class_arguments(settings.dataset_args)
@@ -150,13 +131,13 @@ class _Compilation:
         self._notes: list[str] = list(loaded.notes)
         self._name = loaded.name if subset is None else f"{loaded.name}:{subset}"
 
-    def compiled(self, subsets: Sequence[str | None]) -> CompiledClass:
+    def compiled(self, subsets: Sequence[str | None]) -> Compilation[ClassTask]:
         """Create the author's object for each method, format its rows, and build the task.
 
         `subsets`: all selected subsets, including this one.
         """
         methods = self._methods()
-        prepared: dict[str, FormattedDataset] = {}
+        prepared: dict[Method, FormattedDataset] = {}
         samples: list[Sample] = []
         raw_hash = ""
         for method in methods:
@@ -192,32 +173,34 @@ class _Compilation:
             # All methods share the samples of the first.
             samples = samples or build_samples(one, rows, references)
         first = next(iter(prepared.values()))
-        sampling = build_sampling(prepared.get("gen", first).dataset, self._settings, self._notes)
+        sampling = build_sampling(prepared.get(Method.GEN, first).dataset, self._settings, self._notes)
         asking = RequestSettings(
             self._settings.is_chat,
             self._settings.is_faithful,
             self._asked.system_prompt,
-            {"gen": sampling},
+            {Method.GEN: sampling},
             self._settings.score_by,
             find_stop_tokens(sampling.stop, self._model, self._notes)
-            if self._settings.is_faithful and "gen" in methods
+            if self._settings.is_faithful and Method.GEN in methods
             else (),
         )
         spec = self._spec(methods, prepared, sampling, samples, n_rows, raw_hash, subsets)
         kinds = {"ranking": "choice", "generation": "free answer", "perplexity": "text"}
         self._notes += [note for one in prepared.values() for note in one.dataset.args.notes]
-        return CompiledClass(
+        return Compilation(
             ClassTask(spec, samples, prepared, asking, self._searches(prepared, asking)),
             tuple(dict.fromkeys(self._notes)),
-            self._author.class_name,
             kinds[first.dataset.evaluation_type],
+            _describe_settings(spec.settings),
         )
 
-    def _methods(self) -> tuple[str, ...]:
+    def _methods(self) -> tuple[Method, ...]:
         kind = getattr(self._loaded.cls, "evaluation_type", None)
-        supported = {"ranking": ("ppl", "prob", "gen"), "generation": ("gen",), "perplexity": ("ppl",)}.get(
-            kind or ""
-        )
+        supported = {
+            "ranking": (Method.PPL, Method.PROB, Method.GEN),
+            "generation": (Method.GEN,),
+            "perplexity": (Method.PPL,),
+        }.get(kind or "")
         if supported is None:
             raise AuthorError(
                 self._author.problem(
@@ -239,14 +222,14 @@ class _Compilation:
                     f"method {method!r} was requested; this kind of dataset supports {listing(supported)}",
                     supported[0],
                 )
-        if self._n_samples > 1 and tuple(methods) != ("gen",):
+        if self._n_samples > 1 and tuple(methods) != (Method.GEN,):
             what = f"{self._n_samples} samples need generated answers, not {listing(methods)}"
-            raise build_method_error(self._author, what, "gen")
+            raise build_method_error(self._author, what, Method.GEN)
         return tuple(dict.fromkeys(methods))
 
-    def _dataset(self, method: str) -> Dataset:
+    def _dataset(self, method: Method) -> Dataset:
         """Create the author's object, which loads its rows."""
-        ranking = {"ppl": "ppl_no_option", "prob": "prob", "gen": "generation"}[method]
+        ranking = {Method.PPL: "ppl_no_option", Method.PROB: "prob", Method.GEN: "generation"}[method]
         if method == "ppl" and self._asked.ranking_type in ("ppl", "ppl_no_option"):
             ranking = self._asked.ranking_type
         faithful = self._settings.is_faithful
@@ -282,7 +265,7 @@ class _Compilation:
         if not dataset.metrics:
             self._notes.append("the class defines no metrics: predictions are stored, but not scored")
         for metric in dataset.metrics:
-            if method == "ppl" and dataset.use_normalization and is_plain_accuracy(metric):
+            if method == Method.PPL and dataset.use_normalization and is_plain_accuracy(metric):
                 metric.tag = "Norm" if metric.tag is None else metric.tag
             setup = getattr(metric, "setup_metric", None)
             if setup is not None:
@@ -352,7 +335,7 @@ class _Compilation:
                 recorded[way] = {name.partition("_")[2]: getattr(asked, name) for name in sizes}
         return recorded
 
-    def _searches(self, prepared: Mapping[str, FormattedDataset], asking: RequestSettings) -> list[Search]:
+    def _searches(self, prepared: Mapping[Method, FormattedDataset], asking: RequestSettings) -> list[Search]:
         """Return the searches to run before the samples: the instruction, then the order of examples."""
         asked, seed = self._asked, self._settings.seed
         searches: list[Search] = []
@@ -365,8 +348,8 @@ class _Compilation:
 
     def _spec(
         self,
-        methods: tuple[str, ...],
-        prepared: Mapping[str, FormattedDataset],
+        methods: tuple[Method, ...],
+        prepared: Mapping[Method, FormattedDataset],
         sampling: Sampling,
         samples: Sequence[Sample],
         n_rows: int,
@@ -393,7 +376,7 @@ class _Compilation:
             "normalization": getattr(dataset, "normalization_prompt", None)
             if dataset.use_normalization
             else None,
-            "sampling": sampling if "gen" in methods else None,
+            "sampling": sampling if Method.GEN in methods else None,
             "pass_at_k": self._asked.pass_at_k,
             "score_by": settings.score_by,
             "fidelity": "faithful" if settings.is_faithful else "corrected",
@@ -434,3 +417,15 @@ def _describe_metric(metric: Any) -> str:
 
 def _file_hash(path: Path) -> str:
     return digest(path.read_bytes())
+
+
+def _describe_settings(settings: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Return how a class was read."""
+    metrics = ", ".join(name.partition("(")[0] for name in settings["metrics"])
+    rows = [("class", settings["class"]), ("metrics", metrics or "none")]
+    if settings["shots"]:
+        rows.append(("shots", f"{settings['shots']} of {settings['n_examples']:,} examples"))
+    rows += [(way, _SEARCHES[way]) for way in _SEARCHES if way in settings]
+    if settings["cot"]:
+        rows.append(("cot", settings["cot"]))
+    return tuple(rows)

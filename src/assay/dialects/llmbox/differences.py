@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from assay.core.task import OriginalDifference, TaskSettings
+from assay.core.difference import AppliedDifference, Difference, apply_differences, select_differences
+from assay.core.method import Method
+from assay.core.task import TaskSettings
 from assay.dialects.llmbox.authoring import Dataset
 from assay.dialects.llmbox.formatted_dataset import FormattedDataset
-from assay.dialects.shared.differences import Difference, select_differences, touches_every_task
 
 
 class ClassTraits(NamedTuple):
     """The properties of a task that decide which differences affect it."""
 
     prepared: FormattedDataset
-    methods: Sequence[str]
+    methods: Sequence[Method]
     has_shots: bool
     is_chat: bool
     has_stops: bool
@@ -27,7 +28,7 @@ class ClassTraits(NamedTuple):
         return self.prepared.dataset
 
 
-def _has_method(method: str) -> Callable[[ClassTraits], bool]:
+def _has_method(method: Method) -> Callable[[ClassTraits], bool]:
     return lambda traits: method in traits.methods and traits.dataset.evaluation_type == "ranking"
 
 
@@ -40,11 +41,13 @@ def _has_contexts(traits: ClassTraits) -> bool:
 
 
 def _generates(traits: ClassTraits) -> bool:
-    return "gen" in traits.methods
+    return Method.GEN in traits.methods
 
 
 def _has_stops(traits: ClassTraits) -> bool:
-    return "gen" in traits.methods and bool(traits.dataset.extra_model_args.get("stop") or traits.has_stops)
+    return Method.GEN in traits.methods and bool(
+        traits.dataset.extra_model_args.get("stop") or traits.has_stops
+    )
 
 
 def _is_chat(traits: ClassTraits) -> bool:
@@ -71,148 +74,126 @@ def _has_argument(way: str) -> Callable[[ClassTraits], bool]:
     return lambda traits: bool(getattr(traits.dataset.args, way))
 
 
-_DIFFERENCES: tuple[Difference[ClassTraits], ...] = (
-    Difference(
-        "context_instruction",
+DIFFERENCES: Mapping[str, Difference[ClassTraits]] = {
+    "context_instruction": Difference(
+        "the documentation wraps each of several contexts in the instruction, but the code omits it",
+        "each is wrapped in the instruction, as documented",
         _has_contexts,
-        "the document puts the instruction around each of several contexts, the code leaves it out",
-        "it is put around each, as documented",
     ),
-    Difference(
-        "turn_keys",
-        touches_every_task,
-        "the document says num_turns 0 for a single turn and turn_idx -1 in examples; the code says 1 and 0",
+    "turn_keys": Difference(
+        "the documentation says num_turns 0 for a single turn and turn_idx -1 in examples; the code uses 1 "
+        "and 0",
         "as documented",
     ),
-    Difference(
-        "real_num_shots",
-        _has_shots,
+    "real_num_shots": Difference(
         "real_num_shots is None in examples and in the first row",
-        "it is the number of examples everywhere",
+        "it is always the number of examples",
+        _has_shots,
         is_reproduced=False,
     ),
-    Difference(
-        "undefined_field",
-        touches_every_task,
-        "a field that a Jinja instruction names and the row lacks prints as nothing",
-        "it is an error before the model is loaded; `if field` may ask for it",
+    "undefined_field": Difference(
+        "a field that a Jinja instruction names and the row lacks is rendered as an empty text",
+        "it is an error before the model is loaded; `if field` is allowed",
     ),
-    Difference(
-        "shots_draw",
+    "shots_draw": Difference(
+        "one numpy generator draws the examples of all subsets in turn; a row can be its own example",
+        "the draw depends on seed and task; a row is never its own example",
         _has_shots,
-        "one numpy generator draws the examples of all subsets in turn; a row may see itself",
-        "the draw depends on seed and task; a row never sees itself",
     ),
-    Difference(
-        "example_tokens",
+    "example_tokens": Difference(
+        "examples beyond 1,024 tokens are omitted; a prompt that is too long for the model is cut from the "
+        "left",
+        "whole examples are omitted, only if the model's context requires it",
         _has_shots,
-        "examples beyond 1,024 tokens are left out; a prompt too long for the model is cut from the left",
-        "whole examples are left out only where the model's context requires it",
     ),
-    Difference(
-        "kate",
+    "kate": Difference(
+        "the nearest example comes first; a row can be its own example; another encoder is used",
+        "the nearest example comes last, next to the question; a row is never its own example",
         _has_argument("kate"),
-        "the nearest example stands first; a row of the pool may be the row itself; another encoder",
-        "the nearest stands next to the question; never the row itself",
     ),
-    Difference(
-        "globale",
+    "globale": Difference(
+        "it crashes; the probes would be 50 rows drawn from the pool, including the shown examples",
+        "probes are rows that are neither shown nor evaluated, or are generated by the model",
         _has_argument("globale"),
-        "it crashes; probes would be 50 rows drawn from the pool, shown examples and all",
-        "probes are rows that are neither shown nor evaluated, or are written by the model",
         is_reproduced=False,
     ),
-    Difference(
-        "ape",
+    "ape": Difference(
+        "it crashes; another model would propose instructions, and the one with the worst likelihood would "
+        "win",
+        "the evaluated model proposes instructions; the one with the best score on held-out rows wins",
         _has_argument("ape"),
-        "it crashes; another model would propose, and the instruction with the worst likelihood would win",
-        "the model itself proposes; the instruction with the best score on held-out rows wins",
         is_reproduced=False,
     ),
-    Difference(
-        "examples_as_text",
+    "examples_as_text": Difference(
+        "examples that construct_examples returns as a text are silently dropped",
+        "the text precedes the question",
         _builds_examples,
-        "examples that construct_examples returns as a text are dropped in silence",
-        "the text stands before the question",
         is_reproduced=False,
     ),
-    Difference(
-        "last_letter",
-        _has_method("gen"),
-        "the last capital letter that stands alone is the answer",
-        "the answer is extracted by rules that are tried in order; without any it is unanswered",
+    "last_letter": Difference(
+        "the last separate capital letter is the answer",
+        "extraction rules are tried in order; if none matches, the sample is unanswered",
+        _has_method(Method.GEN),
     ),
-    Difference(
-        "label_spellings",
-        _has_method("prob"),
-        "`A` with a space before it and without are two candidates; the likeliest of all decides",
-        "the probabilities of a letter's two spellings add up",
+    "label_spellings": Difference(
+        "`A` with and without a leading space are two candidates; the most likely of all candidates wins",
+        "the probabilities of a letter's two spellings are added",
+        _has_method(Method.PROB),
     ),
-    Difference(
-        "option_room",
-        _has_method("gen"),
-        "an answer to a choice may have 1,024 tokens",
-        "256 tokens, unless the class or a flag says otherwise",
+    "option_room": Difference(
+        "an answer to a multiple-choice question has at most 1,024 tokens",
+        "it has at most 256 tokens, unless the class or a flag sets another limit",
+        _has_method(Method.GEN),
     ),
-    Difference(
-        "default_sampling",
+    "default_sampling": Difference(
+        "without a temperature, the model's own configuration decides, which often samples",
+        "without a temperature, decoding is greedy",
         _generates,
-        "without a temperature, text is generated as the model's own configuration says, often sampled",
-        "without a temperature, the likeliest token is taken",
         is_reproduced=False,
     ),
-    Difference(
-        "stop_tokens",
-        _has_stops,
-        "a stop string is tokenized behind the text `text ` and compared with the answer's tokens, so with "
-        "many tokenizers a line break never ends an answer; one text counts as its single characters",
+    "stop_tokens": Difference(
+        "a stop string is tokenized after the text `text ` and compared with the answer's tokens, so with "
+        "many tokenizers a line break never ends an answer; a single string is treated as a list of its "
+        "characters",
         "an answer ends where the text of a stop string begins",
+        _has_stops,
     ),
-    Difference(
-        "chat_template",
+    "chat_template": Difference(
+        "one of eight chat templates is chosen by the model's name; other models receive plain text",
+        "the model's own chat template is used",
         _is_chat,
-        "a chat is written by one of eight templates chosen by the model's name, else as plain text",
-        "by the model's own template",
         is_reproduced=False,
     ),
-    Difference(
-        "row_draws",
+    "row_draws": Difference(
+        "the random draws of a class depend on all earlier draws",
+        "they depend only on the seed and the row",
         _has_random_draws,
-        "what a class draws at random depends on all that was drawn before",
-        "on the seed and the row alone",
         is_reproduced=False,
     ),
-    Difference(
-        "instruction_flag",
+    "instruction_flag": Difference(
+        "an instruction that the class sets while it loads overrides the command line",
+        "the command line overrides the class",
         _has_instruction_argument,
-        "an instruction that the class sets while it loads wins over the command line's",
-        "the command line's wins",
         is_reproduced=False,
     ),
-    Difference(
-        "group_values",
-        _is_grouped,
-        "a category's value is the mean over its rows, also of a metric over whole lists such as BLEU",
+    "group_values": Difference(
+        "a category's value is the mean over its rows, even for a metric over whole lists such as BLEU",
         "such a metric is computed over the category's rows",
+        _is_grouped,
         is_reproduced=False,
     ),
-    Difference(
-        "prefix_token",
-        _has_method("ppl"),
-        "no beginning-of-text token; with an empty source the first token is scored against padding",
-        "one beginning-of-text token where the tokenizer has one",
+    "prefix_token": Difference(
+        "there is no beginning-of-text token; with an empty source, the first token is scored after padding",
+        "there is one beginning-of-text token, if the tokenizer has one",
+        _has_method(Method.PPL),
         is_reproduced=False,
     ),
-)
-
-
-DIFFERENCE_NAMES = tuple(difference.name for difference in _DIFFERENCES)
-"""The names of all differences."""
+}
 
 
 def find_differences(
-    prepared: FormattedDataset, methods: Sequence[str], settings: TaskSettings
-) -> tuple[OriginalDifference, ...]:
+    prepared: FormattedDataset, methods: Sequence[Method], settings: TaskSettings
+) -> tuple[AppliedDifference, ...]:
     """Return the differences that affect a task, and what this run did about each."""
     traits = ClassTraits(prepared, methods, bool(settings.shots), settings.is_chat, bool(settings.stop))
-    return select_differences(_DIFFERENCES, traits, is_faithful=settings.is_faithful)
+    return apply_differences(select_differences(DIFFERENCES, traits), is_faithful=settings.is_faithful)

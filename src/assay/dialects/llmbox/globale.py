@@ -17,7 +17,8 @@ from itertools import islice, permutations
 
 from assay.core.errors import AuthorError
 from assay.core.ids import make_random, rank
-from assay.core.request import Generate, Kind, Sampling
+from assay.core.method import Method
+from assay.core.request import METHOD_KINDS, Generate, Kind, Sampling
 from assay.core.score import Score
 from assay.core.task import Rehearse
 from assay.dialects.llmbox.example_arguments import ExampleArguments
@@ -31,7 +32,6 @@ from assay.dialects.llmbox.preliminary_tasks import (
 )
 from assay.dialects.llmbox.prompts import AFTER_EXAMPLE, PromptExamples, render_examples
 from assay.dialects.llmbox.task import RequestSettings, SearchResult
-from assay.dialects.shared.described_task import METHOD_KINDS
 
 _PROBE_TOKENS = 128
 _PROBE_TEMPERATURE = 1.0
@@ -43,7 +43,7 @@ class GlobalE:
     def __init__(
         self,
         task: str,
-        method: str,
+        method: Method,
         prepared: FormattedDataset,
         asking: RequestSettings,
         asked: ExampleArguments,
@@ -128,7 +128,7 @@ class GlobalE:
         """Raise unless the examples define the options of questions that the model will write."""
         examples = [self._prepared.example(at, 0) for at in self._shots]
         first = examples[0].choices
-        by_text = self._method == "ppl"
+        by_text = self._method == Method.PPL
         is_alike = all(
             row.choices == first if by_text else len(row.choices) == len(first) for row in examples
         )

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from assay.core.errors import BackendError
+from assay.core.method import Method
 from assay.core.origin import Origin
 from assay.core.request import Ask, Generate, Kind, Request, Span, make_request
 from assay.core.response import Completion, Failure, Likelihood
@@ -25,7 +26,7 @@ TaskT = TypeVar("TaskT", bound=ClassTask)
 
 
 def build_rehearsal(
-    kind: type[TaskT], name: str, method: str, prepared: FormattedDataset, asking: RequestSettings
+    kind: type[TaskT], name: str, method: Method, prepared: FormattedDataset, asking: RequestSettings
 ) -> TaskT:
     """Return a task over prepared rows that are not part of the evaluation."""
     where = Origin(str(prepared.author.path))
@@ -42,7 +43,7 @@ def build_rehearsal(
     return kind(_spec(name, where.path, method, len(samples)), samples, {method: prepared}, asking)
 
 
-def _spec(name: str, source: str, method: str, n_samples: int) -> TaskSpec:
+def _spec(name: str, source: str, method: Method, n_samples: int) -> TaskSpec:
     return TaskSpec(name, "llmbox", source, "", (method,), n_samples, n_samples)
 
 
@@ -63,14 +64,14 @@ class TargetTask(ClassTask):
         return [_LogLikelihoodScorer(method) for method in self._prepared]
 
     def _asks(
-        self, method: str, prepared: FormattedDataset, row: Instance, shown: PromptExamples
+        self, method: Method, prepared: FormattedDataset, row: Instance, shown: PromptExamples
     ) -> Iterator[tuple[str, int, Ask]]:
         before = self._opening(shown, row.sources[0], prepared.lead)
         yield "target", 0, Span(*before.followed_by(row.target or ""))
 
 
 class _LogLikelihoodScorer:
-    def __init__(self, track: str) -> None:
+    def __init__(self, track: Method) -> None:
         self.track = track
 
     def score(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> Score:
@@ -108,7 +109,7 @@ class WritingTask:
     def requests(self, sample: Sample, *, shots: int | None = None) -> Sequence[Request]:
         """Return the request for one text; its examples cannot be omitted."""
         number = int(sample.id)
-        return [make_request(self._spec.name, sample.id, "gen", "answer", number, self._asks[number])]
+        return [make_request(self._spec.name, sample.id, Method.GEN, "answer", number, self._asks[number])]
 
     def scorers(self) -> Sequence[ComponentSpec | Scorer]:
         """Return the scorer that returns the text."""
@@ -116,7 +117,7 @@ class WritingTask:
 
 
 class _TextScorer:
-    track = "gen"
+    track = Method.GEN
 
     def score(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> Score:
         """Return the generated text."""
@@ -165,7 +166,7 @@ def build_search_error(author: DatasetAuthor, way: str, why: str) -> BackendErro
     return BackendError(
         author.problem(
             "LLMBOX-012",
-            f"{way} got no usable result from the model before the samples: {why}",
+            f"{way} got no usable answer from the model while preparing the samples: {why}",
             f"fix that and run the same command with --retry-failed, or omit {way}",
         )
     )

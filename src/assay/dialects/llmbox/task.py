@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
+from assay.core.method import Method
 from assay.core.prompt import Prompt
 from assay.core.request import Ask, Generate, Kind, Labels, Request, Sampling, Span, make_request
 from assay.core.sample import Sample
@@ -24,7 +25,7 @@ class RequestSettings(NamedTuple):
     is_chat: bool
     is_faithful: bool
     system: str | None
-    sampling: Mapping[str, Sampling]
+    sampling: Mapping[Method, Sampling]
     """By method; only generation has one."""
     score_by: str | None
     stop_ids: tuple[tuple[int, ...], ...] = ()
@@ -58,7 +59,7 @@ class ClassTask(DescribedTask):
         self,
         spec: TaskSpec,
         samples: Sequence[Sample],
-        prepared: Mapping[str, FormattedDataset],
+        prepared: Mapping[Method, FormattedDataset],
         asking: RequestSettings,
         searches: Sequence[Search] = (),
     ) -> None:
@@ -102,7 +103,7 @@ class ClassTask(DescribedTask):
                 requests.append(make_request(task, sample.id, method, role, index, ask, *counts))
         return requests
 
-    def shown(self, sample: Sample, method: str) -> Prompt:
+    def shown(self, sample: Sample, method: Method) -> Prompt:
         """Return a sample's prompt for display."""
         prepared = self._prepared[method]
         number = prepared.index[sample.id]
@@ -119,17 +120,17 @@ class ClassTask(DescribedTask):
             scorers.append(ComponentSpec("author_metrics", args))
         return scorers
 
-    def _inner(self, method: str, prepared: FormattedDataset) -> ComponentSpec | None:
+    def _inner(self, method: Method, prepared: FormattedDataset) -> ComponentSpec | None:
         """Return the scorer that determines which option was chosen, and why."""
         dataset = prepared.dataset
         if dataset.evaluation_type != "ranking":
             return None
-        if method == "prob" and self._asking.is_faithful:
+        if method == Method.PROB and self._asking.is_faithful:
             # The original has more candidates than options, and its own formula decides between them.
             return None
-        if method == "prob":
+        if method == Method.PROB:
             return ComponentSpec("label_probability", {"track": method})
-        if method == "gen":
+        if method == Method.GEN:
             return ComponentSpec("generated_option", {"track": method})
         own = "pmi" if dataset.use_normalization else "per_token"
         return ComponentSpec("option_likelihood", {"track": method, "score_by": self._asking.score_by or own})
@@ -140,7 +141,7 @@ class ClassTask(DescribedTask):
         )
 
     def _asks(
-        self, method: str, prepared: FormattedDataset, row: Instance, shown: PromptExamples
+        self, method: Method, prepared: FormattedDataset, row: Instance, shown: PromptExamples
     ) -> Iterator[tuple[str, int, Ask]]:
         """Yield the asks of a method for a row: role, index and ask."""
         return _ASKS[method](self, prepared, row, shown)
@@ -182,7 +183,7 @@ class ClassTask(DescribedTask):
         self, prepared: FormattedDataset, row: Instance, shown: PromptExamples
     ) -> Iterator[tuple[str, int, Ask]]:
         prompt = self._opening(shown, row.sources[0], prepared.lead).asked
-        sampling = self._asking.sampling["gen"]
+        sampling = self._asking.sampling[Method.GEN]
         stop_ids = self._asking.stop_ids
         later = row.sources[1:] if prepared.dataset.multi_turn else ()
         if not later or sampling.n == 1:
@@ -195,4 +196,4 @@ class ClassTask(DescribedTask):
             yield "answer", index, Generate(prompt, own, later, stop_ids)
 
 
-_ASKS = {"ppl": ClassTask._ppl, "prob": ClassTask._prob, "gen": ClassTask._gen}
+_ASKS = {Method.PPL: ClassTask._ppl, Method.PROB: ClassTask._prob, Method.GEN: ClassTask._gen}

@@ -8,8 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
+from assay.core.compilation import Compilation
 from assay.core.errors import AuthorError, Problem, Problems, listing
 from assay.core.origin import Origin
 from assay.core.sample import Sample
@@ -96,7 +95,7 @@ def _answers(data: LoadedData, column: str | None) -> tuple[Any, ...]:
     return tuple(sorted(dict.fromkeys(one for one in found if one is not None), key=str))
 
 
-def describe_settings(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
+def describe_settings(settings: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """Return the settings that the manifest stores as (name, description) pairs."""
     rows = [("class", str(settings["dataset_class"]))]
     if settings["prompt_hash"]:
@@ -109,7 +108,7 @@ def describe_settings(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
         rows.append(("shots", f"{settings['shots']}, from {settings['retriever']['name']}"))
     if settings["n"] > 1:
         rows.append(("repeats", f"{settings['n']} requests per row"))
-    return rows
+    return tuple(rows)
 
 
 def _describe_evaluation(settings: Mapping[str, Any]) -> str:
@@ -120,18 +119,6 @@ def _describe_evaluation(settings: Mapping[str, Any]) -> str:
 _PLAIN_ACCURACY = ("AccEvaluator", "AccwithDetailsEvaluator")
 _LENGTH_COLUMN = "max_out_len"
 _KINDS = {"answer": "free-form answer", "chat": "conversation", "text": "text"}
-
-
-class CompiledEntry(msgspec.Struct, frozen=True):
-    """A task, with notes and facts for display."""
-
-    task: ConfigTask
-    notes: tuple[str, ...]
-    kind: str
-
-    def facts(self) -> list[tuple[str, str]]:
-        """Return how the entry was read, as (name, description) pairs."""
-        return describe_settings(self.task.spec.settings)
 
 
 def build_author_code(
@@ -150,7 +137,7 @@ def _is_checkout_config_folder(folder: Path, root: Path | None) -> bool:
     return "configs" in folder.relative_to(root.absolute()).parts
 
 
-def compile_entry(found: ConfigEntry, source: str, asked: EntryContext) -> CompiledEntry:
+def compile_entry(found: ConfigEntry, source: str, asked: EntryContext) -> Compilation[ConfigTask]:
     """Compile one entry. `source`: the dataset name as given."""
     return _Compilation(found, source, asked).compiled()
 
@@ -169,7 +156,7 @@ class _Compilation:
         self._test = self._parts.data.test
         self._inference = self._parts.inference
 
-    def compiled(self) -> CompiledEntry:
+    def compiled(self) -> Compilation[ConfigTask]:
         """Return the compiled entry."""
         parts, is_faithful = self._parts, self._settings.is_faithful
         labels = find_labels(parts, self._entry.reader_cfg.output_column, self._found.where)
@@ -201,7 +188,8 @@ class _Compilation:
         if not isinstance(parts.templates, MultimodalPrompts):
             self._check_prompts(task)
         kind = _KINDS.get(parts.inference.form, "choice")
-        return CompiledEntry(task, tuple(dict.fromkeys(parts.notes)), kind)
+        facts = describe_settings(task.spec.settings)
+        return Compilation(task, tuple(dict.fromkeys(parts.notes)), kind, facts)
 
     def _conversation(self) -> Callable[[Mapping[str, Any]], RowConversation]:
         """Return the function that reads the turns of a row, from the template or from a column."""

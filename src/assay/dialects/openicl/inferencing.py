@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from assay.core.errors import AuthorError, Problem, Problems, listing, suggest_name
+from assay.core.method import Method
 from assay.core.origin import Origin
 from assay.core.request import Sampling
 from assay.core.sampling_bounds import describe_expected_value
@@ -21,13 +22,13 @@ InferenceForm: TypeAlias = Literal["answer", "chat", "options", "continuation", 
 with the most likely prompt. `continuation`: chooses the label after whose prompt a given text is the most
 likely. `choices`: compares the next-token probabilities of options. `text`: scores a text."""
 TurnMode: TypeAlias = Literal["every", "every_with_gt", "last"]
-_METHODS: Mapping[InferenceForm, str] = {
-    "answer": "gen",
-    "chat": "gen",
-    "options": "ppl",
-    "continuation": "ppl",
-    "choices": "prob",
-    "text": "ppl",
+_METHODS: Mapping[InferenceForm, Method] = {
+    "answer": Method.GEN,
+    "chat": Method.GEN,
+    "options": Method.PPL,
+    "continuation": Method.PPL,
+    "choices": Method.PROB,
+    "text": Method.PPL,
 }
 INFERENCER_FORMS: Mapping[str, InferenceForm] = {
     "GenInferencer": "answer",
@@ -98,17 +99,17 @@ class Inference(NamedTuple):
     notes: tuple[str, ...] = ()
 
     @property
-    def method(self) -> str:
-        """Return the method: `gen`, `ppl` or `prob`."""
+    def method(self) -> Method:
+        """Return the method."""
         return _METHODS[self.form]
 
     @property
     def n_compared(self) -> int:
         """Return the number of answers per row that are compared with the right one."""
-        return self.sampling.n if self.method == "gen" and not self.is_voted else 1
+        return self.sampling.n if self.method == Method.GEN and not self.is_voted else 1
 
 
-def find_method(name: str) -> str | None:
+def find_method(name: str) -> Method | None:
     """Return the method of an inferencer; None if it is not supported."""
     form = INFERENCER_FORMS.get(name)
     return None if form is None else _METHODS[form]

@@ -7,10 +7,11 @@ A medium is a path, a `file://` address, a web address, or `data:TYPE;base64,...
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
+from assay.core.difference import Difference
 from assay.core.media import Medium
-from assay.dialects.shared.differences import Difference, touches_every_task
 
 CONTENT = "content"
 """The column with the marked text."""
@@ -24,27 +25,22 @@ START_MARKS: dict[str, Medium | None] = {
 }
 """The mark at the start of a segment, and its medium; None for text."""
 
-MEDIA_DIFFERENCES: tuple[Difference[object], ...] = (
-    Difference(
-        "unmarked_text",
-        touches_every_task,
-        "a stretch of `content` without a mark is left out; a row of unmarked text asks nothing",
+MEDIA_DIFFERENCES: Mapping[str, Difference[object]] = {
+    "unmarked_text": Difference(
+        "a part of `content` without a marker is omitted; a row without any marker has an empty prompt",
         "it is text",
     ),
-    Difference(
-        "media_types",
-        touches_every_task,
-        "base64 is sent under the type that the config writes, whatever the data are",
-        "it is sent under the type that its content says",
+    "media_types": Difference(
+        "base64 data are sent with the type in the config, whatever they contain",
+        "they are sent with the type of their content",
     ),
-    Difference(
-        "media_files",
-        touches_every_task,
-        "`file://` addresses go to the server, which must be able to read the same paths",
-        "files are read here and sent as base64, WAV and MP3 as `input_audio`; the model sees the same",
+    "media_files": Difference(
+        "`file://` addresses are sent to the server, which must be able to read the same paths",
+        "Assay reads the files and sends them as base64, WAV and MP3 as `input_audio`; the model receives "
+        "the same content",
         is_reproduced=False,
     ),
-)
+}
 """The differences between the original and Assay in media."""
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from assay.core.method import Method
 from assay.core.origin import Origin
 from assay.core.request import Request, Span, make_request
 from assay.core.sample import Sample
@@ -17,7 +18,7 @@ from assay.dialects.openicl.retrievers.mdl import MDLRetriever
 from assay.dialects.openicl.task import ConfigTask, RequestInputs
 from assay.dialects.shared.described_task import DescribedTask
 
-_TRACK = "ppl"
+_TRACK = Method.PPL
 
 
 class _TrialTask(DescribedTask):
@@ -98,7 +99,11 @@ class ExampleChoosingTask(ConfigTask):
         note = f"{self._spec.name}: each row uses the set of examples with the lowest entropy over labels"
         return [
             note,
-            *([f"{unknown:,} rows use the nearest examples: the model answered none"] if unknown else []),
+            *(
+                [f"{unknown:,} rows use the nearest examples: the model answered none of them"]
+                if unknown
+                else []
+            ),
         ]
 
 

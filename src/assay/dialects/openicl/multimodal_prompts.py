@@ -6,6 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from assay.core.difference import Difference
 from assay.core.origin import Origin
 from assay.core.prompt import Prompt
 from assay.dialects.openicl.dataset_rows import Split
@@ -13,7 +14,6 @@ from assay.dialects.openicl.templates.multi_turn import Exchange
 from assay.dialects.openicl.templates.multimodal import MultimodalTemplate
 from assay.dialects.openicl.templates.template_parsing import TemplateSpec
 from assay.dialects.openicl.templates.templates import LabelledPrompt
-from assay.dialects.shared.differences import Difference
 from assay.dialects.shared.template import TemplateFailure
 
 MULTIMODAL_TEMPLATE = "MMPromptTemplate"
@@ -63,6 +63,6 @@ class MultimodalPrompts:
         """Return an empty list, because there is a single turn."""
         return []
 
-    def differences(self, *, is_labelled: bool) -> Sequence[Difference[Any]]:
+    def differences(self, *, is_labelled: bool) -> Mapping[str, Difference[Any]]:
         """Return the differences from the original."""
         return self._template.differences

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from assay.core.method import Method
 from assay.dialects.openicl.authored.code import get_short_name
 from assay.dialects.openicl.authored.definitions import Definitions
 from assay.dialects.openicl.authored.modules import OPENCOMPASS, PACKAGES
@@ -73,7 +74,7 @@ class ConfigDescription(NamedTuple):
     """The description of a config's task. If entries differ, the values of each, in order."""
 
     path: Path
-    methods: tuple[str, ...]
+    methods: tuple[Method, ...]
     metrics: tuple[str, ...]
     """The names of the values; empty if answers are not scored or the names cannot be read."""
     evaluators: tuple[str, ...]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from assay.core.difference import Difference
 from assay.core.prompt import Prompt
 
 
@@ -96,5 +97,5 @@ class ScoringParts(Protocol):
         """Return the names of evaluators, except those that use a judge."""
 
     @property
-    def corrected(self) -> Mapping[str, tuple[str, str]]:
+    def corrected(self) -> Mapping[str, Difference[object]]:
         """Return the parts that differ from the original: what the original does, and what Assay does."""

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
+from assay.core.method import Method
 from assay.core.origin import Origin
 from assay.core.prompt import Message, Prompt, Role, final_text, replace_final_text
 from assay.core.request import Ask, Generate, Labels, Request, Sampling, Span, make_request
@@ -163,7 +164,7 @@ class ConfigTask(DescribedTask):
             made.append(make_request(self._spec.name, sample.id, track, role, index, ask, *shown_here, place))
         return made
 
-    def shown(self, sample: Sample, method: str) -> Prompt:
+    def shown(self, sample: Sample, method: Method) -> Prompt:
         """Return a row's prompt up to the answer, for display."""
         ask = self.requests(sample)[0].ask
         if isinstance(ask, Generate | Labels):

@@ -216,12 +216,19 @@ class AuthorModules:
         base = ".".join(parents[: len(parents) - level + 1])
         return f"{base}.{name}" if name else base
 
+    def load(self, name: str) -> ModuleType:
+        """Return a module of the package by its full name: from the table, or a file of the folder."""
+        return self._found(name)
+
     def _found(self, name: str) -> ModuleType:
         if name in self._modules:
             return self._modules[name]
         path = self._find_module_file(name)
         if path is not None:
             return self._run(name, path)
+        inside = self._find_place(name)
+        if inside is not None and inside.is_dir():
+            return self._module(name)
         raise ModuleNotFoundError(
             f"there is no module {name!r}{suggest_name(name, self._modules)}, nor a file of that name here",
             name=name,
@@ -229,11 +236,16 @@ class AuthorModules:
 
     def _find_module_file(self, name: str) -> Path | None:
         """Return the file in the author's folder for a module of the package, or None."""
-        parent, _, last = name.rpartition(".")
-        if self._folder is None or parent != self._package:
+        place = self._find_place(name)
+        if place is None:
             return None
-        path = self._folder / f"{last}.py"
-        return path if path.is_file() else None
+        files = (place.with_name(f"{place.name}.py"), place / f"{_PACKAGE_FILE}.py")
+        return next((file for file in files if file.is_file()), None)
+
+    def _find_place(self, name: str) -> Path | None:
+        """Return where the author's folder has a module of the package, without its suffix."""
+        inside = name.removeprefix(f"{self._package}.")
+        return None if self._folder is None or inside == name else self._folder.joinpath(*inside.split("."))
 
 
 def _find_package(name: str, path: Path) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from assay.core.request import Kind
+from assay.core.prompt import Prompt, final_text, replace_final_text
+from assay.core.request import METHOD_KINDS, Ask, Generate, Kind, Labels
 from assay.core.task import TaskSpec
 
-METHOD_KINDS = {"ppl": Kind.SPAN, "prob": Kind.LABELS, "gen": Kind.GENERATE}
-"""The request kind of each method."""
+_SHOWN_CHARS = 400
 
 
 class DescribedTask:
@@ -31,3 +31,15 @@ class DescribedTask:
     def kinds(self) -> frozenset[Kind]:
         """Return the request kinds of the task."""
         return frozenset(METHOD_KINDS[method] for method in self._spec.methods)
+
+
+def get_prompt_before_answer(ask: Ask) -> Prompt:
+    """Return the prompt of an ask up to the answer, for display; of a whole text its beginning."""
+    if isinstance(ask, Generate | Labels):
+        return ask.prompt
+    if ask.windows is not None:
+        text = final_text(ask.prompt)
+        more = f" ... ({len(text):,} characters)" if len(text) > _SHOWN_CHARS else ""
+        return text[:_SHOWN_CHARS] + more
+    before = replace_final_text(ask.prompt, final_text(ask.prompt)[: ask.start])
+    return before if isinstance(before, str) or final_text(before) else before[:-1]

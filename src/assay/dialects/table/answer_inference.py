@@ -10,6 +10,7 @@ import msgspec
 
 from assay.core.errors import listing
 from assay.dialects.shared.choices import read_answer
+from assay.dialects.table.answer_columns import marks_one_column
 from assay.dialects.table.cells import (
     extract_after_hashes,
     extract_last_boxed,
@@ -17,7 +18,12 @@ from assay.dialects.table.cells import (
     parse_printed,
     read_targets,
 )
-from assay.dialects.table.column_words import is_final_answer, is_weak_answer
+from assay.dialects.table.column_words import (
+    find_numbered_families,
+    is_final_answer,
+    is_weak_answer,
+    split_column_name,
+)
 from assay.dialects.table.columns import Column, is_empty
 from assay.dialects.table.evidence import Evidence, find_named_answers
 from assay.dialects.table.meta import TableMeta
@@ -27,6 +33,22 @@ _MOST_CLASSES = 10
 _ROWS_PER_CLASS = 4
 _LEAST_ROWS_OF_CLASSES = 20
 """Minimum rows for a text column with few distinct values to count as a closed set of labels."""
+_ROWS_PER_NAMED_CLASS = 2
+"""Minimum rows per distinct value of a column whose name says that it classifies the rows."""
+_CLASS_WORDS = frozenset(
+    (
+        "label",
+        "labels",
+        "class",
+        "category",
+        "sentiment",
+        "verdict",
+        "stance",
+        "intent",
+        "emotion",
+        "polarity",
+    )
+)
 _MOST_ROWS = 0.9
 """Share of rows that must fit a reading; the remaining rows then count as mistakes."""
 _LONG_ANSWER_WORDS = 12
@@ -95,9 +117,28 @@ def _find_free_answer_column(table: Evidence) -> Column | None:
         if (labels := _find_named_labels(table, named)) is not None:
             return labels
         readings = [_rival_reading(table, column, [best, *rivals]) for column in (best, *rivals)[:3]]
+        if _are_alternatives([best, *rivals]):
+            readings.insert(0, _build_alternatives_reading(table, [best, *rivals]))
         what = f"{listing(column.name for column in (best, *rivals))} could each be the right answer"
         raise AmbiguousTableError(table.path, what, readings)
     return best
+
+
+def _are_alternatives(columns: list[Column]) -> bool:
+    """Whether columns are the numbered answers of a row: `answer1`, `answer2`."""
+    names = tuple(column.name for column in columns)
+    are_numbered = any(set(family) == set(names) for _, family, _ in find_numbered_families(names))
+    return are_numbered and not any("," in name for name in names)
+
+
+def _build_alternatives_reading(table: Evidence, answers: list[Column]) -> Reading:
+    """Return the reading that accepts each of several answers. A long text beside them is the context."""
+    names = [column.name for column in answers]
+    texts = [column.name for column in table.free() if column.is_long and column not in answers]
+    context = (*table.meta.get("context_columns", ()), *texts)
+    inputs = table.meta.get("input_columns")
+    meta = TableMeta(input_columns=inputs, context_columns=context or None, output_column=",".join(names))
+    return Reading("each of these columns has an accepted answer", meta)
 
 
 def _rival_reading(table: Evidence, column: Column, rivals: list[Column]) -> Reading:
@@ -216,6 +257,11 @@ def ask_for_answer(table: Evidence, meta: TableMeta) -> None:
         )
         for column in left[:2]
     ]
+    marks = [column.name for column in left if "," not in column.name]
+    rows = [dict(zip(marks, cells, strict=True)) for cells in zip(*(c.cells for c in left), strict=True)]
+    if len(left) > 1 and len(marks) == len(left) and not meta.options and marks_one_column(marks, rows):
+        marked = TableMeta(input_columns=inputs, context_columns=context, output_column=",".join(marks))
+        readings.insert(0, Reading("the right answer is the name of the column with a 1", marked))
     if table.given.data_type is None and inputs == ("text",):
         readings.append(Reading("plain texts: measure their perplexity", TableMeta(data_type="text")))
     readings.append(
@@ -284,7 +330,7 @@ def _infer_label_names(table: Evidence, answer: Column) -> None:
     base = TableMeta(input_columns=inputs, context_columns=context, output_column=answer.name)
     readings = [
         Reading(
-            "the numbers are labels: replace NAME0, NAME1 ... by what each one means",
+            "the numbers are labels: replace NAME0, NAME1 ... with what each one means",
             msgspec.structs.replace(base, label_names=named),
         ),
         Reading("the answer is the number itself", msgspec.structs.replace(base, answer_is="text")),
@@ -328,10 +374,13 @@ def _is_closed_set(table: Evidence, answer: Column) -> bool:
     are_numbers = all(
         value.replace(".", "", 1).replace(",", "").lstrip("-$").isdecimal() for value in distinct
     )
+    least = max(_LEAST_ROWS_OF_CLASSES, _ROWS_PER_CLASS * len(distinct))
+    if _CLASS_WORDS & set(split_column_name(answer.name)) or table.role(answer) == "group":
+        least = _ROWS_PER_NAMED_CLASS * len(distinct)
     return (
         not are_numbers
         and 2 <= len(distinct) <= _MOST_CLASSES
-        and n >= max(_LEAST_ROWS_OF_CLASSES, _ROWS_PER_CLASS * len(distinct))
+        and n >= least
         and all(len(value) <= 40 for value in distinct)
     )
 

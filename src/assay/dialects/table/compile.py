@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from assay.core.compilation import Compilation
 from assay.core.errors import AuthorError, PlanError, Problem, Problems, listing
+from assay.core.method import Method
 from assay.core.names import compose_name
 from assay.core.origin import Origin
 from assay.core.request import Sampling
@@ -18,16 +21,16 @@ from assay.core.sample import Sample
 from assay.core.sizes import format_size
 from assay.core.task import TaskSettings, TaskSpec
 from assay.dialects.shared.choices import ANSWER_FORMS
-from assay.dialects.shared.described_task import METHOD_KINDS
 from assay.dialects.shared.dialogue import SHOT_SEPARATOR, Dialogue, RoleMarks
 from assay.dialects.shared.fewshot import ShotPolicy, ShotPool
 from assay.dialects.shared.request_selection import AnswerLengths, select_rows
 from assay.dialects.shared.sample_store import StoredSamples
 from assay.dialects.shared.template import TemplateFailure, build_limit_problem, get_field, has_field
+from assay.dialects.table.answer_columns import AnswerColumnsSource
 from assay.dialects.table.differences import find_differences
 from assay.dialects.table.label_map import LabelMap
 from assay.dialects.table.layout import FULL_QUESTION, OPTION_LIST, Layout, build_template_values
-from assay.dialects.table.meta import SeveralRight, TableMeta, meta_path, read_meta
+from assay.dialects.table.meta import SeveralRight, TableMeta, meta_path, read_meta, read_methods
 from assay.dialects.table.prompts import (
     CHAT_STOPS,
     ChatDialogue,
@@ -61,24 +64,13 @@ _LARGE_DOCUMENT = 100_000_000
 """Bytes from which on a note says that a JSON document is read into memory."""
 
 
-class CompiledTable(msgspec.Struct, frozen=True):
-    """A table's task, with the survey and the notes for display."""
+class CompiledTable(Compilation[TableTask | TextTask], frozen=True):
+    """A table's task, with what `assay init` and `assay check` show of the file."""
 
-    task: TableTask | TextTask
     survey: Survey
     pool: ShotPool | None
-    notes: tuple[str, ...]
     said: TableMeta = TableMeta()
     """All given settings: command line or config entry first, then the meta file."""
-
-    @property
-    def kind(self) -> str:
-        """Return the kind of the table: `mcq`, `qa` or `text`."""
-        return self.survey.layout.data_type
-
-    def facts(self) -> list[tuple[str, str]]:
-        """Return the role of each column as (name, description) pairs."""
-        return describe_settings(self.survey, self.task.spec)
 
 
 class ModelDefaults(msgspec.Struct, frozen=True):
@@ -117,17 +109,18 @@ def compile_table(
     meta = TableMeta(
         windows=settings.windows, window_tokens=settings.window_tokens, stride=settings.stride
     ).over(meta)
-    source, meta = read_shape(source, meta, notes, settings)
-    if meta.eval_task is not None and settings.samples is None and meta.eval_task.epochs > 1:
-        settings = msgspec.structs.replace(settings, samples=meta.eval_task.epochs)
-    survey = _survey_all(source, meta, settings)
+    with _reporting_bad_rows(source):
+        source, meta = read_shape(source, meta, notes, settings)
+        if meta.eval_task is not None and settings.samples is None and meta.eval_task.epochs > 1:
+            settings = msgspec.structs.replace(settings, samples=meta.eval_task.epochs)
+        survey = _survey_all(source, meta, settings)
     survey.layout = msgspec.structs.replace(survey.layout, has_decimal_comma=has_decimal_comma)
     layout = survey.layout
     notes += survey.notes
     name = compose_name(meta.abbr or Path(path).name.split(".")[0])
     if layout.data_type == "text":
         task = _text_task(path, name, source, meta, settings, survey, notes)
-        return CompiledTable(task, survey, None, tuple(notes), meta)
+        return _finish(task, survey, None, notes, meta)
     check_shape(meta, settings, path)
     notes += _list_ignored_settings(meta, layout, settings)
     methods = _methods(settings, meta, layout, source)
@@ -159,7 +152,7 @@ def compile_table(
     notes += list_shape_notes(source, meta)
     shown = (dialogue, ppl_dialogue) if label_map is None else label_map.all
     _check_prompts(source, layout, survey.filled, shown, faithful=settings.is_faithful)
-    if "prob" in methods and not shows_options:
+    if Method.PROB in methods and not shows_options:
         raise _build_plan_error(
             "TABLE-007",
             "method 'prob' compares the option labels, but the prompt does not show the options",
@@ -223,7 +216,14 @@ def compile_table(
         ),
     )
     table = TableTask(spec, TableRows(source, layout, survey.twins, rows, lengths), prompting, pool)
-    return CompiledTable(table, survey, pool, tuple(notes), meta)
+    return _finish(table, survey, pool, notes, meta)
+
+
+def _finish(
+    task: TableTask | TextTask, survey: Survey, pool: ShotPool | None, notes: list[str], said: TableMeta
+) -> CompiledTable:
+    facts = describe_settings(survey, task.spec)
+    return CompiledTable(task, tuple(notes), survey.layout.data_type, tuple(facts), survey, pool, said)
 
 
 def _survey_all(source: Source, meta: TableMeta, settings: TaskSettings) -> Survey:
@@ -253,7 +253,7 @@ def _gen_style(
 def _matching_notes(
     meta: TableMeta,
     layout: Layout,
-    methods: tuple[str, ...],
+    methods: tuple[Method, ...],
     several_right: SeveralRight | None,
     *,
     is_faithful: bool,
@@ -266,15 +266,17 @@ def _matching_notes(
     if meta.several_right is not None and several_right is None:
         why = "faithful runs count any right option" if is_faithful else "no row has several right options"
         notes.append(f"several_right {meta.several_right!r} has no effect: {why}")
-    others = [method for method in methods if method != "gen"]
+    others = [method for method in methods if method != Method.GEN]
     if several_right == "exact" and others:
         notes.append(f"{listing(others)} can choose only one option: any of several right options counts")
     return notes
 
 
-def _check_label_map(label_map: LabelMap, methods: tuple[str, ...], where: Origin, *, is_chat: bool) -> None:
+def _check_label_map(
+    label_map: LabelMap, methods: tuple[Method, ...], where: Origin, *, is_chat: bool
+) -> None:
     """Raise if the per-label prompts cannot be compared."""
-    others = [method for method in methods if method != "ppl"]
+    others = [method for method in methods if method != Method.PPL]
     if others:
         what = f"key 'template': per-label templates need method ppl, not {listing(others)}"
         fix = 'use --method ppl ("infer_method": "ppl"), or write one template for all labels'
@@ -285,12 +287,12 @@ def _check_label_map(label_map: LabelMap, methods: tuple[str, ...], where: Origi
         raise PlanError(Problem("TABLE-006", what, fix, where))
 
 
-def _list_repeat_notes(settings: TaskSettings, methods: tuple[str, ...]) -> list[str]:
+def _list_repeat_notes(settings: TaskSettings, methods: tuple[Method, ...]) -> list[str]:
     """Return notes on several answers per row that have no effect."""
     n = settings.samples or 1
     if n == 1:
         return []
-    if "gen" not in methods:
+    if Method.GEN not in methods:
         return [f"{n} answers per row are requested, which has no effect on {listing(methods)}"]
     if not settings.temperature:
         return [f"{n} answers per row are requested at temperature 0: they will all be the same"]
@@ -298,13 +300,24 @@ def _list_repeat_notes(settings: TaskSettings, methods: tuple[str, ...]) -> list
 
 
 def _open_table(path: str, file: FileSettings, settings: TaskSettings) -> Source:
-    """Open the file of a table, or of its examples, and check every row.
+    """Open the file of a table, or of its examples. The survey checks every row.
 
     Missing file settings are inferred, except in a faithful run: the original infers nothing.
     """
     source = open_source(path, None if settings.is_faithful and not file.given() else file)
-    source.check()
+    # Reads the header. JSON files have none: reading the names of all fields checks every row.
+    _ = source.columns
     return source
+
+
+@contextmanager
+def _reporting_bad_rows(source: Source) -> Iterator[None]:
+    """If the block fails, first report all rows that cannot be read: they may be the reason."""
+    try:
+        yield
+    except AuthorError:
+        source.check()
+        raise
 
 
 def _list_document_notes(source: Source) -> list[str]:
@@ -353,7 +366,7 @@ def _text_task(
         "table",
         path,
         source.content_hash(),
-        ("ppl",),
+        (Method.PPL,),
         1 if is_joined(windows) else len(rows),
         survey.n_rows,
         msgspec.json.decode(msgspec.json.encode(recorded)),
@@ -390,15 +403,10 @@ def _read_all_settings(
     return meta.over(in_file), where
 
 
-def _methods(settings: TaskSettings, meta: TableMeta, layout: Layout, source: Source) -> tuple[str, ...]:
-    wanted = settings.methods or meta.infer_method or ("gen",)
-    methods = (wanted,) if isinstance(wanted, str) else tuple(dict.fromkeys(wanted))
+def _methods(settings: TaskSettings, meta: TableMeta, layout: Layout, source: Source) -> tuple[Method, ...]:
+    methods = tuple(dict.fromkeys(settings.methods or read_methods(meta, source.path) or (Method.GEN,)))
     for method in methods:
-        if method not in METHOD_KINDS:
-            raise _build_plan_error(
-                "TABLE-007", f"there is no method {method!r}", f"use {listing(METHOD_KINDS)}", source
-            )
-        if method != "gen" and layout.data_type == "qa":
+        if method != Method.GEN and layout.data_type == "qa":
             raise _build_plan_error(
                 "TABLE-007",
                 f"method {method!r} needs options, but this is a qa table without options",
@@ -511,10 +519,13 @@ def _shot_pool(
             given = str(find_on_disk(Path(given)))
         file = given if Path(given).exists() or find_split is None else find_split(source.path, given)
         other = _open_table(file, select_settings(file, meta.file_settings), settings)
+        if isinstance(source, AnswerColumnsSource):
+            other = source.read_other(other)
         # Read the examples like the dataset, so that answers have the same form.
         form = layout.answer_form if layout.answer_form in ANSWER_FORMS else survey.meta.answer_is
         pool_meta = msgspec.structs.replace(survey.meta, id_column=None, answer_is=form)
-        pool_survey = survey_table(other, pool_meta, seed=settings.seed)
+        with _reporting_bad_rows(other):
+            pool_survey = survey_table(other, pool_meta, seed=settings.seed)
         n_rows = pool_survey.n_rows
         pool_layout = msgspec.structs.replace(
             pool_survey.layout,

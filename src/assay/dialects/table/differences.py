@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from assay.core.task import OriginalDifference
-from assay.dialects.shared.differences import Difference, select_differences
+from assay.core.difference import AppliedDifference, Difference, apply_differences, select_differences
+from assay.core.method import Method
 from assay.dialects.shared.request_selection import SharedLengths, UniformLengths
 from assay.dialects.table.meta import DataType, TableMeta
 
@@ -32,95 +32,83 @@ def _build_method_check(*asks: str, needs_shots: bool = False) -> Callable[[Tabl
     return lambda traits: not traits.asks.isdisjoint(asks) and (traits.has_shots or not needs_shots)
 
 
-_DIFFERENCES: tuple[Difference[TableTraits], ...] = (
-    Difference(
-        "abstain",
+DIFFERENCES: Mapping[str, Difference[TableTraits]] = {
+    "abstain": Difference(
+        "an output without an answer counts as the option with the smallest edit distance, usually A",
+        "it is unanswered, and counts as not right",
         _build_method_check("gen/mcq"),
-        "an output without an answer is given the option with the smallest edit distance, mostly A",
-        "it is unanswered, counted as not right and shown as such",
     ),
-    Difference(
-        "whole_text_ppl",
-        _build_method_check("ppl/mcq"),
+    "whole_text_ppl": Difference(
         "options are compared by the mean negative log-likelihood of prompt and option together",
         "options are compared by the log-likelihood of the option given the prompt",
+        _build_method_check("ppl/mcq"),
     ),
-    Difference(
-        "exact_qa",
-        _build_method_check("gen/qa"),
-        "an answer is right when the whole output equals it to the letter",
+    "exact_qa": Difference(
+        "an answer is right only if the whole output equals it exactly",
         "the reply must state the answer; numbers are compared by value, texts as whole phrases",
+        _build_method_check("gen/qa"),
     ),
-    Difference(
-        "trailing_space",
+    "trailing_space": Difference(
+        "a text prompt ends in the space before the answer, which most tokenizers make part of the answer",
+        "the space is removed",
         lambda traits: _build_method_check("gen/mcq", "gen/qa")(traits) and not traits.keeps_end,
-        "a text prompt ends in the space before the answer, which most tokenizers put into the answer",
-        "the space is left to the model",
     ),
-    Difference(
-        "unknown_field",
-        _build_method_check("gen/mcq", "gen/qa", "ppl/mcq", "prob/mcq"),
-        "a field that no column has stays in the prompt as it is written",
+    "unknown_field": Difference(
+        "a field that is not a column stays in the prompt unchanged",
         "it is an error before the model is loaded",
-    ),
-    Difference(
-        "empty_option",
-        _build_method_check("gen/mcq", "ppl/mcq", "prob/mcq"),
-        "an empty cell at a row's end is an option with no text",
-        "the row has fewer options",
-    ),
-    Difference(
-        "first_record",
         _build_method_check("gen/mcq", "gen/qa", "ppl/mcq", "prob/mcq"),
-        "columns, options and kind are taken from the first record",
-        "they are found from all records",
+    ),
+    "empty_option": Difference(
+        "an empty cell at the end of a row is an option without text",
+        "the row has fewer options",
+        _build_method_check("gen/mcq", "ppl/mcq", "prob/mcq"),
+    ),
+    "first_record": Difference(
+        "columns, options and data type are taken from the first record",
+        "they are inferred from all records",
+        _build_method_check("gen/mcq", "gen/qa", "ppl/mcq", "prob/mcq"),
         is_reproduced=False,
     ),
-    Difference(
-        "nearest_shot_first",
+    "nearest_shot_first": Difference(
+        "if a prompt is too long, the examples nearest to the question are omitted first",
+        "those furthest from the question are omitted first",
         _build_method_check("gen/mcq", "gen/qa", "ppl/mcq", "prob/mcq", needs_shots=True),
-        "of a prompt that is too long, the examples nearest to the question are left out first",
-        "those furthest from the question are left out first",
     ),
-    Difference(
-        "uneven_shots",
+    "uneven_shots": Difference(
+        "the options of one question can have different numbers of examples; no space is reserved for the "
+        "answer",
+        "all options have the same examples; space for the answer is reserved",
         _build_method_check("gen/mcq", "gen/qa", "ppl/mcq", needs_shots=True),
-        "options of one question can be left with different numbers of examples; an answer needs no room",
-        "all options are shown the same examples; room for the answer counts as needed",
         is_reproduced=False,
     ),
-    Difference(
-        "bare_text",
+    "bare_text": Difference(
+        "texts outside the turns of a template are omitted from a chat",
+        "they are user turns",
         lambda traits: traits.has_bare_text,
-        "texts outside the turns of a template are left out of a chat",
-        "the user says them",
     ),
-    Difference(
-        "unseeded_draw",
-        lambda traits: traits.draws,
-        "AISBench draws rows and lengths anew whenever it reads the file: before the model is asked, and "
-        "before its answers are compared",
+    "unseeded_draw": Difference(
+        "AISBench draws rows and lengths again each time it reads the file: for inference and for scoring",
         "they are drawn once, by the seed",
+        lambda traits: traits.draws,
         is_reproduced=False,
     ),
-    Difference(
-        "rounded_shares",
+    "rounded_shares": Difference(
+        "AISBench loses a row to rounding: 0.29 of 100 rows is 28",
+        "it is 29",
         lambda traits: traits.has_shares,
-        "AISBench loses a row of a share to rounding: 0.29 of 100 rows are 28",
-        "they are 29",
     ),
-)
+}
 
 
 def find_differences(
-    methods: tuple[str, ...],
+    methods: tuple[Method, ...],
     data_type: DataType,
     meta: TableMeta,
     *,
     is_faithful: bool,
     has_shots: bool,
     has_bare_text: bool = False,
-) -> tuple[OriginalDifference, ...]:
+) -> tuple[AppliedDifference, ...]:
     """Return the differences that can affect a task, and what was done about each."""
     traits = TableTraits(
         frozenset(f"{method}/{data_type}" for method in methods),
@@ -130,4 +118,4 @@ def find_differences(
         keeps_end=meta.uses_one_text,
         has_bare_text=has_bare_text,
     )
-    return select_differences(_DIFFERENCES, traits, is_faithful=is_faithful)
+    return apply_differences(select_differences(DIFFERENCES, traits), is_faithful=is_faithful)

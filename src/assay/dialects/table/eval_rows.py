@@ -10,6 +10,7 @@ import msgspec
 
 from assay.core.errors import Problem, listing
 from assay.core.ids import make_random
+from assay.core.method import Method
 from assay.core.task import ComponentSpec
 from assay.dialects.shared.choices import build_labels
 from assay.dialects.shared.messages import BadConversation, is_conversation, read_turns
@@ -82,11 +83,12 @@ def build_eval_scorer(task: EvalTask) -> ComponentSpec:
     if task.is_judged:
         (one,) = task.scorers
         return ComponentSpec(
-            "row_metrics", {"track": "gen", "metrics": {one.name: {"type": "gpt4_eval"}}, "extract": "whole"}
+            "row_metrics",
+            {"track": Method.GEN, "metrics": {one.name: {"type": "gpt4_eval"}}, "extract": "whole"},
         )
     scorers = [msgspec.to_builtins(one) for one in task.scorers]
     return ComponentSpec(
-        "inspect_scores", {"track": "gen", "scorers": scorers, "reducer": task.epoch_reducer or "mean"}
+        "inspect_scores", {"track": Method.GEN, "scorers": scorers, "reducer": task.epoch_reducer or "mean"}
     )
 
 

@@ -13,7 +13,16 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
-from assay.core.errors import AuthorError, Problem, Problems, format_allowed_values, suggest_name
+from assay.core.errors import (
+    AuthorError,
+    PlanError,
+    Problem,
+    Problems,
+    format_allowed_values,
+    listing,
+    suggest_name,
+)
+from assay.core.method import Method
 from assay.core.origin import Origin
 from assay.core.request import WindowScheme
 from assay.core.sampling_bounds import Length
@@ -147,6 +156,16 @@ _EXPECTED = {
     )
 }
 """The expected form of keys with structured values."""
+
+
+def read_methods(meta: TableMeta, path: str) -> tuple[Method, ...]:
+    """Return the methods that a table's settings name, in order; PlanError for an unknown name."""
+    names = (meta.infer_method,) if isinstance(meta.infer_method, str) else meta.infer_method or ()
+    for name in names:
+        if name not in tuple(Method):
+            what, fix = f"there is no method {name!r}", f"use {listing(Method)}"
+            raise PlanError(Problem("TABLE-007", what, fix, Origin(path)))
+    return tuple(map(Method, names))
 
 
 def meta_path(data_path: Path) -> Path:

@@ -110,7 +110,7 @@ def _choose_best_fit(
         return AnswerFit(column, form, readings[form], f"the option columns count from {base}")
     counts_from_0 = not {"idx", "index", "ind"}.isdisjoint(split_column_name(column.name))
     if min(column.integers or (0,)) == 1 and not counts_from_0:
-        why = "no answer is 0; if they count from 0, use --answer-is index0"
+        why = "no answer is 0; if the answers count from 0, use --answer-is index0"
         return AnswerFit(column, "index1", readings["index1"], why)
     return AnswerFit(column, "index0", readings["index0"], is_sure=False)
 

@@ -13,7 +13,7 @@ from assay.dialects.table.meta import TableMeta
 from assay.dialects.table.readings import AmbiguousTableError, Reading
 
 _NAME_COLUMNS = Reading(
-    "replace QUESTION and ANSWER by the names of your columns",
+    "replace QUESTION and ANSWER with the names of your columns",
     TableMeta(input_columns=("QUESTION",), output_column="ANSWER"),
 )
 
@@ -119,14 +119,14 @@ def _reject_several_questions(table: Evidence, question: Column, context: list[C
         pairs = list(zip(question.cells, cells, strict=True))
         if all(its is not None and len(mine or ()) == len(its) for mine, its in pairs):
             what = (
-                f"each row holds several questions (column {question.name!r}) and their answers "
-                f"(column {answer.name!r}); a row must hold one: write a row for each question"
+                f"each row contains several questions (column {question.name!r}) and their answers "
+                f"(column {answer.name!r}); write a separate row for each question"
             )
             before = tuple(column.name for column in context) or None
             meta = TableMeta(
                 data_type="qa", input_columns=(question.name,), context_columns=before, no_answers=True
             )
-            reading = Reading("show all questions of a row in one prompt, score nothing", meta)
+            reading = Reading("show all questions of a row in one prompt, without scoring", meta)
             raise AmbiguousTableError(table.path, what, [reading], column=question.name)
 
 
@@ -200,6 +200,8 @@ def _infer_only_text(table: Evidence) -> tuple[list[Column], list[Column]]:
         and column not in answers
         and column.integers is None
     ]
+    # The only texts may be the fields of an object, such as `translation`.
+    nested = [] if left else [column for column in table.free() if column.is_text]
     left = [one for one in left if not any(_is_redundant(one, other) for other in left)]
     unnamed = [column for column in left if table.role(column) is None]
     if len(unnamed) == 1 and unnamed[0].is_text:
@@ -210,18 +212,45 @@ def _infer_only_text(table: Evidence) -> tuple[list[Column], list[Column]]:
     asides = ("id", "explanation", "group", "prediction")
     left = [column for column in left if table.role(column) not in asides]
     readings = []
+    left = left or nested
     for column in (unnamed or left)[:3]:
-        others = [other for other in unnamed if other is not column]
+        others = [other for other in unnamed or nested if other is not column]
         output = known or (others[-1].name if others else None)
         meta = TableMeta(input_columns=(column.name,), output_column=output)
         answer = f", the answer {output}" if output else ""
-        readings.append(Reading(f"the question is {column.name}{answer}", meta))
+        translation = _build_translation_reading(column.name, output)
+        readings.append(translation or Reading(f"the question is {column.name}{answer}", meta))
     if len(table.columns) == len(unnamed) == 2 and table.path.endswith((".csv", ".tsv", ".txt")):
         columns = "--no-header --columns question,answer"
-        readings.append(Reading("the first row is data, and not the columns' names", TableMeta(), columns))
+        readings.append(Reading("the first row contains data, not column names", TableMeta(), columns))
     names = listing(column.name for column in left) if left else "none"
     what = f"no column is clearly the question; text columns: {names}"
     raise AmbiguousTableError(table.path, what, readings or [_NAME_COLUMNS])
+
+
+_LANGUAGES = {
+    "ar": "Arabic", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek", "en": "English",
+    "es": "Spanish", "et": "Estonian", "fi": "Finnish", "fr": "French", "gu": "Gujarati", "ha": "Hausa",
+    "he": "Hebrew", "hi": "Hindi", "hu": "Hungarian", "id": "Indonesian", "is": "Icelandic", "it": "Italian",
+    "ja": "Japanese", "kk": "Kazakh", "ko": "Korean", "lt": "Lithuanian", "lv": "Latvian", "nl": "Dutch",
+    "no": "Norwegian", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "sv": "Swedish",
+    "sw": "Swahili", "th": "Thai", "tr": "Turkish", "uk": "Ukrainian", "ur": "Urdu", "vi": "Vietnamese",
+    "zh": "Chinese",
+}  # fmt: skip
+
+
+def _build_translation_reading(source: str, target: str | None) -> Reading | None:
+    """Return the reading of two columns named by language codes, such as `de` and `translation.en`."""
+    languages = [_LANGUAGES.get((name or "").split(".")[-1].casefold()) for name in (source, target)]
+    if target is None or None in languages or languages[0] == languages[1]:
+        return None
+    meta = TableMeta(
+        input_columns=(source,),
+        output_column=target,
+        human_prompt=f"Translate from {languages[0]} into {languages[1]}: {{{source}}}",
+        match="f1",
+    )
+    return Reading(f"translate {source} into {target}; score the word overlap (F1)", meta)
 
 
 def _find_strongest(columns: list[Column]) -> list[Column]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from assay.core.method import Method
 from assay.core.request import Windows
 from assay.core.task import TaskSpec
 from assay.dialects.table.eval_rows import find_original_columns
@@ -33,12 +34,12 @@ def describe_settings(survey: Survey, spec: TaskSpec) -> list[tuple[str, str]]:
     rows += _list_row_columns(layout)
     if survey.unused:
         rows.append(("unused", ", ".join(survey.unused)))
-    if layout.length_column is not None and "gen" in spec.methods:
+    if layout.length_column is not None and Method.GEN in spec.methods:
         config = spec.settings["said"].get("output_config")
         length = layout.length_column if config is None else f"output_config, {config['method']}"
         rows.append(("length", length))
     settings = spec.settings
-    if "ppl" in spec.methods:
+    if Method.PPL in spec.methods:
         score = "the mean over the whole text" if settings["fidelity"] == "faithful" else settings["score_by"]
         rows.append(("ppl", f"scores the option's {settings['ppl_target']} by {score}"))
     if settings["shots"]:

@@ -8,8 +8,10 @@ from typing import Any
 import msgspec
 
 from assay.core.errors import PlanError, Problem
+from assay.core.method import Method
 from assay.core.origin import Origin
 from assay.core.task import ComponentSpec, TaskSettings
+from assay.dialects.table.answer_columns import read_answer_columns
 from assay.dialects.table.chat_rows import ChatSource, read_chat_rows
 from assay.dialects.table.eval_rows import build_eval_scorer, read_eval_rows
 from assay.dialects.table.inspect_rows import check_inspect, read_inspect
@@ -37,7 +39,7 @@ def read_shape(
     check_inspect(source)
     # Read once for all shapes, because a JSON document is loaded completely each time.
     sample = [record.fields for record in islice(source.records(), _SAMPLED_ROWS)]
-    for read in (read_promptfoo, read_chat_rows, read_inspect):
+    for read in (read_promptfoo, read_chat_rows, read_inspect, read_answer_columns):
         try:
             shaped = read(source, meta, sample, notes)
         except AmbiguousTableError:
@@ -75,7 +77,7 @@ def build_shape_scorer(source: Source, meta: TableMeta) -> ComponentSpec | None:
     if meta.eval_task is not None:
         return build_eval_scorer(meta.eval_task)
     if isinstance(source, PromptfooSource):
-        return ComponentSpec("assertions", {"track": "gen", "judged": source.needs_judge})
+        return ComponentSpec("assertions", {"track": Method.GEN, "judged": source.needs_judge})
     return None
 
 

@@ -306,7 +306,7 @@ def _require_label_names(table: Table, meta: TableMeta) -> None:
     names = _label_names(meta) or {}
     if left := [name for name in names.values() if PLACEHOLDER.fullmatch(name)]:
         what = f"the label names are still the placeholders {listing(left)}"
-        fix = "replace them by what each label means, for example --label-names 0=negative,1=positive"
+        fix = "replace them with what each label means, for example --label-names 0=negative,1=positive"
         raise AuthorError(Problem("TABLE-004", what, fix, Origin(table.path)))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from assay.core.method import Method
 from assay.core.prompt import Prompt, final_text, replace_final_text
 from assay.core.request import Ask, Generate, Labels, Request, Sampling, Span, make_request
 from assay.core.sample import Sample
@@ -82,6 +83,11 @@ class PromptSetup(msgspec.Struct, frozen=True):
     several_right: SeveralRight | None = None
     """When an answer counts as right if several options are right; None if each row has one right option."""
 
+    @property
+    def compares_alone(self) -> bool:
+        """Return whether `ppl` also scores each option without its question: only pmi needs it."""
+        return self.score_by == "pmi"
+
 
 class TableTask(DescribedTask):
     """The compiled task of a csv, jsonl or other table."""
@@ -111,46 +117,46 @@ class TableTask(DescribedTask):
             requests += _REQUEST_BUILDERS[method](self, sample, chosen)
         return requests
 
-    def opening(self, sample: Sample, method: str) -> DialogueOpening:
+    def opening(self, sample: Sample, method: Method) -> DialogueOpening:
         """Render a sample's prompt up to the answer, with all its examples."""
         return self._opening(sample, method, self._shots(sample))
 
     def _shots(self, sample: Sample) -> Shots:
         return Shots(self._pool.shots(sample)) if self._pool else _NO_SHOTS
 
-    def _opening(self, sample: Sample, method: str, shots: Shots) -> DialogueOpening:
+    def _opening(self, sample: Sample, method: Method, shots: Shots) -> DialogueOpening:
         style = self._style(method)
         solved = [style.build_solved_values(shot) for shot in shots.shown]
         return style.dialogue.opening(build_template_values(sample), solved, chat=self._prompting.is_chat)
 
-    def _style(self, method: str) -> AnswerStyle:
+    def _style(self, method: Method) -> AnswerStyle:
         prompting = self._prompting
-        if method == "ppl":
+        if method == Method.PPL:
             return prompting.ppl_style
-        return prompting.gen_style or prompting.style if method == "gen" else prompting.style
+        return prompting.gen_style or prompting.style if method == Method.GEN else prompting.style
 
-    def shown(self, sample: Sample, method: str) -> Prompt:
+    def shown(self, sample: Sample, method: Method) -> Prompt:
         """Return a sample's prompt, for display."""
         if self._prompting.label_map is not None:
             prompt, start = self._labelled(sample, self._shots(sample))[0]
             return replace_final_text(prompt, final_text(prompt)[:start])
         opening = self.opening(sample, method)
-        return opening.generation if method == "gen" else opening.build_label_prompt()
+        return opening.generation if method == Method.GEN else opening.build_label_prompt()
 
     def scorers(self) -> Sequence[ComponentSpec | Scorer]:
         """Return the scorer of each method."""
         return [self._scorer(method) for method in self._spec.methods]
 
-    def _scorer(self, method: str) -> ComponentSpec:
+    def _scorer(self, method: Method) -> ComponentSpec:
         prompting = self._prompting
         args: dict[str, Any] = {"track": method}
-        if method == "gen":
+        if method == Method.GEN:
             return prompting.gen_scorer or self._name_text_scorer(args)
-        if method == "ppl" and prompting.is_faithful:
+        if method == Method.PPL and prompting.is_faithful:
             return ComponentSpec("whole_text_likelihood", args)
         if prompting.several_right is not None:
             args["several_right"] = "any"  # These methods choose exactly one option.
-        if method == "prob":
+        if method == Method.PROB:
             return ComponentSpec("label_probability", args)
         return ComponentSpec("option_likelihood", {**args, "score_by": prompting.score_by})
 
@@ -175,45 +181,49 @@ class TableTask(DescribedTask):
     def _build_label_ppl_requests(self, sample: Sample, shots: Shots) -> Iterator[Request]:
         for i, (prompt, start) in enumerate(self._labelled(sample, shots)):
             if self._prompting.is_faithful:
-                yield self._request(sample, "ppl", "option", i, Span(prompt, 0, leads=False), shots)
+                yield self._request(sample, Method.PPL, "option", i, Span(prompt, 0, leads=False), shots)
                 continue
-            yield self._request(sample, "ppl", "option", i, Span(prompt, start), shots)
-            alone = Span(final_text(prompt)[start:], 0)
-            yield self._request(sample, "ppl", "unconditional", i, alone, _NO_SHOTS)
+            yield self._request(sample, Method.PPL, "option", i, Span(prompt, start), shots)
+            if self._prompting.compares_alone:
+                alone = Span(final_text(prompt)[start:], 0)
+                yield self._request(sample, Method.PPL, "unconditional", i, alone, _NO_SHOTS)
 
     def _ppl(self, sample: Sample, shots: Shots) -> Iterator[Request]:
         if self._prompting.label_map is not None:
             yield from self._build_label_ppl_requests(sample, shots)
             return
-        opening = self._opening(sample, "ppl", shots)
+        opening = self._opening(sample, Method.PPL, shots)
         for i, text in enumerate(self._prompting.ppl_style.answers(sample)):
             prompt, start = opening.followed_by(text)
             if self._prompting.is_faithful:
-                yield self._request(sample, "ppl", "option", i, Span(prompt, 0, leads=False), shots)
+                yield self._request(sample, Method.PPL, "option", i, Span(prompt, 0, leads=False), shots)
                 continue
-            yield self._request(sample, "ppl", "option", i, Span(prompt, start), shots)
-            alone = Span(f"{opening.joiner}{text}", 0)
-            yield self._request(sample, "ppl", "unconditional", i, alone, _NO_SHOTS)
+            yield self._request(sample, Method.PPL, "option", i, Span(prompt, start), shots)
+            if self._prompting.compares_alone:
+                alone = Span(f"{opening.joiner}{text}", 0)
+                yield self._request(sample, Method.PPL, "unconditional", i, alone, _NO_SHOTS)
 
     def _prob(self, sample: Sample, shots: Shots) -> Iterator[Request]:
-        opening = self._opening(sample, "prob", shots)
+        opening = self._opening(sample, Method.PROB, shots)
         spellings = tuple((f" {label}", label) for label in sample.labels)
         ask = Labels(opening.build_label_prompt(), spellings)
-        yield self._request(sample, "prob", "labels", 0, ask, shots)
+        yield self._request(sample, Method.PROB, "labels", 0, ask, shots)
 
     def _gen(self, sample: Sample, shots: Shots) -> Iterator[Request]:
-        opening = self._opening(sample, "gen", shots)
+        opening = self._opening(sample, Method.GEN, shots)
         prompt = opening.verbatim if self._prompting.is_faithful else opening.generation
         sampling = self._prompting.sampling
         length = self._rows.layout.get_length(sample.fields)
         if length is not None:
             sampling = msgspec.structs.replace(sampling, max_tokens=length)
         ask = Generate(prompt, sampling)
-        yield self._request(sample, "gen", "answer", 0, ask, shots)
+        yield self._request(sample, Method.GEN, "answer", 0, ask, shots)
 
-    def _request(self, sample: Sample, track: str, role: str, index: int, ask: Ask, shots: Shots) -> Request:
+    def _request(
+        self, sample: Sample, track: Method, role: str, index: int, ask: Ask, shots: Shots
+    ) -> Request:
         n_shots, n_left_out = len(shots.shown), shots.n_left_out
         return make_request(self._spec.name, sample.id, track, role, index, ask, n_shots, n_left_out)
 
 
-_REQUEST_BUILDERS = {"ppl": TableTask._ppl, "prob": TableTask._prob, "gen": TableTask._gen}
+_REQUEST_BUILDERS = {Method.PPL: TableTask._ppl, Method.PROB: TableTask._prob, Method.GEN: TableTask._gen}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from assay.core.errors import PlanError, Problem, listing
+from assay.core.method import Method
 from assay.core.origin import Origin
 from assay.core.prompt import Prompt
 from assay.core.request import Request, Span, Windows, make_request
@@ -12,7 +13,7 @@ from assay.core.sample import Sample
 from assay.core.task import ComponentSpec, Scorer, TaskSettings, TaskSpec
 from assay.dialects.shared.described_task import DescribedTask
 from assay.dialects.table.layout import hash_content
-from assay.dialects.table.meta import TableMeta
+from assay.dialects.table.meta import TableMeta, read_methods
 from assay.dialects.table.rows import TableRows
 
 SEPARATOR = "\n\n"
@@ -38,8 +39,8 @@ def check_texts(path: str, meta: TableMeta, settings: TaskSettings) -> None:
     """Raise if a setting does not apply to plain texts."""
     where = Origin(path)
     problems: list[Problem] = []
-    for method in settings.methods or _list_methods(meta.infer_method):
-        if method != "ppl":
+    for method in settings.methods or read_methods(meta, path):
+        if method != Method.PPL:
             what = f"method {method!r} needs a question, but this is a table of plain texts"
             fix = "use --method ppl, or name the question column with --input-columns"
             problems.append(Problem("TABLE-007", what, fix, where))
@@ -71,10 +72,6 @@ def check_texts(path: str, meta: TableMeta, settings: TaskSettings) -> None:
         raise PlanError(problems)
 
 
-def _list_methods(methods: str | tuple[str, ...] | None) -> tuple[str, ...]:
-    return (methods,) if isinstance(methods, str) else methods or ()
-
-
 class TextTask(DescribedTask):
     """Perplexity of plain texts, separately or joined into one."""
 
@@ -96,13 +93,13 @@ class TextTask(DescribedTask):
     def requests(self, sample: Sample, *, shots: int | None = None) -> Sequence[Request]:
         """Return the request for the log-likelihood of the whole text. There are no examples to drop."""
         ask = Span(self._text(sample), 0, windows=self._windows)
-        return [make_request(self._spec.name, sample.id, "ppl", "text", 0, ask)]
+        return [make_request(self._spec.name, sample.id, Method.PPL, "text", 0, ask)]
 
     def scorers(self) -> Sequence[ComponentSpec | Scorer]:
         """Return the scorer."""
-        return [ComponentSpec("text_likelihood", {"track": "ppl"})]
+        return [ComponentSpec("text_likelihood", {"track": Method.PPL})]
 
-    def shown(self, sample: Sample, method: str) -> Prompt:
+    def shown(self, sample: Sample, method: Method) -> Prompt:
         """Return the beginning of a text, for display."""
         text = self._text(sample)
         if len(text) <= _SHOWN_CHARS:

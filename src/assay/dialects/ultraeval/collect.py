@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from assay.core.errors import AuthorError, Problem, listing, suggest_name
+from assay.core.method import Method
 from assay.core.origin import Origin
 from assay.dialects.ultraeval.arguments import TransformArguments
 from assay.dialects.ultraeval.config import TaskConfig, format_task_part, read_configs
@@ -34,7 +35,7 @@ class TransformVersion(NamedTuple):
     """One script, with what its name says."""
 
     path: Path
-    method: str | None
+    method: Method | None
     """`gen`, `ppl`, or None for a script for both."""
     name: str | None
     """`v0`, `cot`, ...; None for a script without a version."""
@@ -45,7 +46,8 @@ class TransformVersion(NamedTuple):
         match = _NAME.fullmatch(path.stem)
         if match is None:
             return cls(path, None, None)
-        return cls(path, match["method"], match["version"])
+        method = Method(match["method"]) if match["method"] else None
+        return cls(path, method, match["version"])
 
     @property
     def age(self) -> tuple[bool, tuple[int, ...], str]:
@@ -54,9 +56,14 @@ class TransformVersion(NamedTuple):
         parts = tuple(map(int, number[1].split("."))) if number else ()
         return bool(parts), parts, self.name or ""
 
-    def supports_method(self, method: str) -> bool:
-        """Return whether it is written for a method; `prob` uses the prompts of generation."""
-        return self.method in (None, "ppl" if method == "ppl" else "gen")
+    def supports_method(self, method: Method) -> bool:
+        """Return whether it is written for a method."""
+        return self.method in (None, find_recipe_method(method))
+
+
+def find_recipe_method(method: Method) -> Method:
+    """Return the method whose scripts and configs a method uses: `prob` uses those of `gen`."""
+    return Method.PPL if method == Method.PPL else Method.GEN
 
 
 def list_versions(folder: Path) -> list[TransformVersion]:
@@ -66,13 +73,13 @@ def list_versions(folder: Path) -> list[TransformVersion]:
     )
 
 
-def find_newest(versions: Iterable[TransformVersion], method: str) -> TransformVersion | None:
+def find_newest(versions: Iterable[TransformVersion], method: Method) -> TransformVersion | None:
     """Return the newest script for a method; one for this method is preferred to one for both."""
     serving = [version for version in versions if version.supports_method(method)]
     return max(serving, key=lambda version: (version.method is not None, version.age), default=None)
 
 
-def find_version(versions: Sequence[TransformVersion], name: str, method: str) -> TransformVersion | None:
+def find_version(versions: Sequence[TransformVersion], name: str, method: Method) -> TransformVersion | None:
     """Return the script with a version's name (`v0`), or with its file's name."""
     for version in versions:
         if version.supports_method(method) and name in (version.name, version.path.name, version.path.stem):
@@ -105,17 +112,17 @@ class CollectedTask(NamedTuple):
     dataset: str
     task: str
     data: Path
-    recipes: Mapping[str, Recipe]
-    """By method: `gen`, `ppl`."""
+    recipes: Mapping[Method, Recipe]
+    """By `gen` and `ppl`; `prob` uses the recipe of `gen`."""
 
     @property
     def name(self) -> str:
         """Return the task's name: for a dataset with one task, the dataset's name."""
         return self.dataset if self.task == format_task_part(self.dataset) else f"{self.dataset}:{self.task}"
 
-    def full_name(self, method: str) -> str:
+    def full_name(self, method: Method) -> str:
         """Return the task name that the original passes to a transform."""
-        return f"{self.dataset}_{self.task}_{'ppl' if method == 'ppl' else 'gen'}"
+        return f"{self.dataset}_{self.task}_{find_recipe_method(method)}"
 
 
 def collect_tasks(name: str, asked: TransformArguments) -> list[CollectedTask]:
@@ -175,13 +182,13 @@ class _MethodRecipe(NamedTuple):
     dataset: str
     task: str
     data: Path
-    method: str
+    method: Method
     recipe: Recipe
 
 
 def _group_methods(found: Iterable[_MethodRecipe]) -> list[CollectedTask]:
     """Group the methods of a task: those with the same name and the same data."""
-    groups: dict[tuple[str, str, Path], dict[str, Recipe]] = {}
+    groups: dict[tuple[str, str, Path], dict[Method, Recipe]] = {}
     for entry in found:
         recipes = groups.setdefault((entry.dataset, entry.task, entry.data), {})
         if entry.method in recipes:
@@ -214,7 +221,7 @@ def _collect_script(path: Path, asked: TransformArguments) -> list[CollectedTask
     if not files:
         raise _build_no_data_error(folder)
     version = TransformVersion.of(path)
-    methods = (version.method,) if version.method else ("gen", "ppl")
+    methods = (version.method,) if version.method else (Method.GEN, Method.PPL)
     dataset = folder.resolve().name.lower()
     versions = tuple(list_versions(folder)) or (version,)
     return [
@@ -243,7 +250,7 @@ def _build_bare_task(
 ) -> CollectedTask:
     """Return the task of a data file without a config."""
     recipes = {}
-    for method in ("gen", "ppl"):
+    for method in (Method.GEN, Method.PPL):
         version = (
             _pick_version(versions, method, asked, folder)
             if asked.transform
@@ -284,7 +291,7 @@ def _collect_configs(path: Path, folder: Path | None, asked: TransformArguments)
 
 
 def _pick_version(
-    versions: Sequence[TransformVersion], method: str, asked: TransformArguments, folder: Path
+    versions: Sequence[TransformVersion], method: Method, asked: TransformArguments, folder: Path
 ) -> TransformVersion | None:
     """Return the script with the given name or path; None if only another method has it."""
     assert asked.transform is not None
@@ -293,7 +300,9 @@ def _pick_version(
         version = TransformVersion.of(path)
         return version if version.supports_method(method) else None
     named = find_version(versions, asked.transform, method)
-    if named is None and not any(find_version(versions, asked.transform, other) for other in ("gen", "ppl")):
+    if named is None and not any(
+        find_version(versions, asked.transform, other) for other in (Method.GEN, Method.PPL)
+    ):
         raise AuthorError(_build_no_transform_problem(asked.transform, folder))
     return named
 
@@ -305,7 +314,7 @@ def find_config_file(written: str, recipe: Recipe) -> Path | None:
     )
 
 
-def _filter_by_method(versions: Sequence[TransformVersion], method: str) -> tuple[TransformVersion, ...]:
+def _filter_by_method(versions: Sequence[TransformVersion], method: Method) -> tuple[TransformVersion, ...]:
     return tuple(version for version in versions if version.supports_method(method))
 
 

@@ -8,16 +8,18 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from assay.core.errors import AuthorError, PlanError, Problem, listing, suggest_name
+from assay.core.compilation import Compilation
+from assay.core.difference import Difference
+from assay.core.errors import AuthorError, Problem, listing
 from assay.core.ids import digest
+from assay.core.method import Method
 from assay.core.origin import Origin
 from assay.core.request import Sampling
 from assay.core.sample import Sample
 from assay.core.task import ComponentSpec, TaskSettings, TaskSpec
-from assay.dialects.shared.described_task import METHOD_KINDS
 from assay.dialects.shared.fewshot import ShotPolicy
 from assay.dialects.ultraeval.arguments import TransformArguments, read_transform_arguments
-from assay.dialects.ultraeval.collect import CollectedTask, Recipe, collect_tasks
+from assay.dialects.ultraeval.collect import CollectedTask, Recipe, collect_tasks, find_recipe_method
 from assay.dialects.ultraeval.differences import TransformTraits, find_differences
 from assay.dialects.ultraeval.library import PostProcess
 from assay.dialects.ultraeval.parameters import build_sampling
@@ -52,31 +54,15 @@ class UltraevalTools(NamedTuple):
 
     postprocessors: Mapping[str, PostProcess]
     """By registered name."""
-    corrected: Mapping[str, tuple[str, str]]
+    corrected: Mapping[str, Difference[object]]
     """Post-processors that differ from the original: the original's behaviour, and Assay's."""
 
 
-class CompiledTransform(msgspec.Struct, frozen=True):
-    """One task with notes for the user."""
-
-    task: TransformTask
-    notes: tuple[str, ...]
-    kind: str
-
-    def facts(self) -> list[tuple[str, str]]:
-        """Return how the dataset was understood, for display."""
-        return describe_settings(self.task.spec.settings)
-
-
-def compile_transforms(name: str, settings: TaskSettings, tools: UltraevalTools) -> list[CompiledTransform]:
+def compile_transforms(
+    name: str, settings: TaskSettings, tools: UltraevalTools
+) -> list[Compilation[TransformTask]]:
     """Compile a dataset folder, a config or a list of configs, a transform, or a data file."""
     asked = read_transform_arguments(settings.dataset_args)
-    for method in settings.methods or ():
-        if method not in METHOD_KINDS:
-            what = f"unknown method {method!r}{suggest_name(method, METHOD_KINDS)}"
-            raise PlanError(
-                Problem("ULTRAEVAL-007", what, f"use one of {listing(METHOD_KINDS)}", Origin(name))
-            )
     written = collect_tasks(name, asked)
     scripts = _Scripts(tools, is_faithful=settings.is_faithful)
     chosen = [(task, _select_methods(task, settings)) for task in written]
@@ -106,21 +92,21 @@ class _Scripts:
         return self._loaded[path]
 
 
-def _recipe(written: CollectedTask, method: str) -> Recipe:
-    return written.recipes["ppl" if method == "ppl" else "gen"]
+def _recipe(written: CollectedTask, method: Method) -> Recipe:
+    return written.recipes[find_recipe_method(method)]
 
 
-def _select_methods(written: CollectedTask, settings: TaskSettings) -> tuple[str, ...]:
+def _select_methods(written: CollectedTask, settings: TaskSettings) -> tuple[Method, ...]:
     """Return the requested methods that a task defines; generation by default."""
-    default = ("gen",) if "gen" in written.recipes else ("ppl",)
+    default = (Method.GEN,) if Method.GEN in written.recipes else (Method.PPL,)
     asked = dict.fromkeys(settings.methods or default)
-    return tuple(method for method in asked if ("ppl" if method == "ppl" else "gen") in written.recipes)
+    return tuple(method for method in asked if find_recipe_method(method) in written.recipes)
 
 
 def _build_no_method_problem(name: str, written: Sequence[CollectedTask], settings: TaskSettings) -> Problem:
     available = sorted({method for task in written for method in task.recipes})
     requested = listing(settings.methods or ())
-    other = "ppl" if available == ["gen"] else "gen"
+    other = Method.PPL if available == [Method.GEN] else Method.GEN
     fix = f"use --method {' or '.join(available)}, or write transform_{other}_v0.py"
     if any(recipe.config for task in written for recipe in task.recipes.values()):
         fix += " and a config for it"
@@ -135,7 +121,7 @@ class _Compilation:
         self,
         source: str,
         written: CollectedTask,
-        methods: tuple[str, ...],
+        methods: tuple[Method, ...],
         settings: TaskSettings,
         asked: TransformArguments,
         scripts: _Scripts,
@@ -155,7 +141,7 @@ class _Compilation:
         ]
         self._is_chat = settings.is_chat and not settings.is_faithful
         self._draws = False
-        needs_options = any(method != "gen" for method in methods)
+        needs_options = any(method != Method.GEN for method in methods)
         self._rows = StandardRows.read(written.data, needs_options=needs_options)
         self._has_options = any(row.choices for row in self._rows.rows)
         self._pool = (
@@ -164,7 +150,7 @@ class _Compilation:
             else StandardRows.read(Path(settings.shots_from), needs_options=False)
         )
 
-    def compiled(self, family: str | None) -> CompiledTransform:
+    def compiled(self, family: str | None) -> Compilation[TransformTask]:
         """Transform the rows for each method, and build the task."""
         runners = {method: self._build_runner(method) for method in self._methods}
         transformed = {method: runner.rows(self._rows.rows) for method, runner in runners.items()}
@@ -175,9 +161,10 @@ class _Compilation:
         }
         task = TransformTask(self._spec(runners, ways, len(samples), family), samples, ways)
         kind = "choice" if self._has_options else "free answer"
-        return CompiledTransform(task, tuple(dict.fromkeys(self._notes)), kind)
+        facts = describe_settings(task.spec.settings)
+        return Compilation(task, tuple(dict.fromkeys(self._notes)), kind, facts)
 
-    def _build_runner(self, method: str) -> TransformRunner:
+    def _build_runner(self, method: Method) -> TransformRunner:
         recipe = _recipe(self._written, method)
         n_shots = self._settings.shots
         if n_shots is None:
@@ -186,16 +173,16 @@ class _Compilation:
         full_name = self._written.full_name(method)
         return TransformRunner(script, full_name, n_shots, seed=self._settings.seed)
 
-    def _samples(self, made: Mapping[str, Sequence[TransformedRow]]) -> list[Sample]:
+    def _samples(self, made: Mapping[Method, Sequence[TransformedRow]]) -> list[Sample]:
         """Return the rows as samples, with the right answers for generation."""
-        written = made.get("gen") or made.get("prob")
+        written = made.get(Method.GEN) or made.get(Method.PROB)
         if written is None:
             return [build_sample(row, ()) for row in self._rows.rows]
         return [build_sample(row, one.answers) for row, one in zip(self._rows.rows, written, strict=True)]
 
     def _way(
         self,
-        method: str,
+        method: Method,
         transforming: TransformRunner,
         samples: Sequence[Sample],
         made: Sequence[TransformedRow],
@@ -203,7 +190,7 @@ class _Compilation:
         recipe = _recipe(self._written, method)
         settings = self._settings
         prompts = Prompts(self._description(recipe), is_chat=self._is_chat, keeps_spaces=settings.is_faithful)
-        is_written = method == "gen"
+        is_written = method == Method.GEN
         sampling = build_sampling(recipe, settings, self._asked, self._notes) if is_written else Sampling()
         copies = sampling.n if settings.is_faithful and transforming.n_shots else 1
         parts_of = self._parts_of(transforming, samples, made, copies)
@@ -214,8 +201,8 @@ class _Compilation:
             self._scorer(method),
             n_copies=copies,
             sampling=sampling,
-            form=self._form(made, recipe) if method == "prob" else LetterForm("", ""),
-            is_whole=method == "ppl" and settings.score_by is None and not self._is_chat,
+            form=self._form(made, recipe) if method == Method.PROB else LetterForm("", ""),
+            is_whole=method == Method.PPL and settings.score_by is None and not self._is_chat,
             compares_alone=settings.score_by == "pmi",
         )
 
@@ -288,26 +275,26 @@ class _Compilation:
         value = self._postprocess(recipe)
         return value if isinstance(value, str) else str(value["type"])
 
-    def _metrics(self, method: str) -> dict[str, dict[str, Any]]:
+    def _metrics(self, method: Method) -> dict[str, dict[str, Any]]:
         """Return the metrics of a method; empty if its answers are scored by the default for their form."""
         recipe = _recipe(self._written, method)
         written = recipe.config.metrics() if recipe.config else {}
-        if method == "prob" or (method == "ppl" and self._settings.score_by is not None):
+        if method == Method.PROB or (method == Method.PPL and self._settings.score_by is not None):
             return {}
-        if method == "ppl":
+        if method == Method.PPL:
             return written or {"accuracy": {"type": "log_prob", "aggregation": None}}
         has_own = self._postprocess(recipe) not in ("", *_MODEL_POSTPROCESSORS)
         return written or ({"accuracy": {"type": "exact_match", "aggregation": None}} if has_own else {})
 
-    def _scorer(self, method: str) -> ComponentSpec:
+    def _scorer(self, method: Method) -> ComponentSpec:
         postprocess = self._postprocess(_recipe(self._written, method))
         metrics, faithful = self._metrics(method), self._settings.is_faithful
         args: dict[str, Any] = {"track": method}
-        if method == "prob":
+        if method == Method.PROB:
             return ComponentSpec("label_probability", args)
-        if method == "ppl" and not metrics:
+        if method == Method.PPL and not metrics:
             return ComponentSpec("option_likelihood", {**args, "score_by": self._settings.score_by})
-        if method == "ppl":
+        if method == Method.PPL:
             args |= {"metrics": metrics, "normalised": postprocess == NORMALISED, "faithful": faithful}
             return ComponentSpec("sentence_likelihood", args)
         if not metrics:
@@ -320,8 +307,8 @@ class _Compilation:
 
     def _spec(
         self,
-        transformings: Mapping[str, TransformRunner],
-        ways: Mapping[str, MethodPlan],
+        transformings: Mapping[Method, TransformRunner],
+        ways: Mapping[Method, MethodPlan],
         n: int,
         family: str | None,
     ) -> TaskSpec:
@@ -349,9 +336,9 @@ class _Compilation:
             "scoring": {
                 method: "whole sentence" if way.is_whole else settings.score_by
                 for method, way in ways.items()
-                if method == "ppl"
+                if method == Method.PPL
             },
-            "sampling": ways["gen"].sampling if "gen" in ways else None,
+            "sampling": ways[Method.GEN].sampling if Method.GEN in ways else None,
             "form": "chat" if self._is_chat else "text",
             "fidelity": "faithful" if settings.is_faithful else "corrected",
             "seed": settings.seed,
@@ -360,13 +347,13 @@ class _Compilation:
             methods=self._methods,
             has_shots=any(one.n_shots for one in transformings.values()),
             is_chat=settings.is_chat,
-            n_samples=ways["gen"].sampling.n if "gen" in ways else 1,
+            n_samples=ways[Method.GEN].sampling.n if Method.GEN in ways else 1,
             scoring=frozenset(filter(None, map(self._postprocess_name, recipes.values()))).union(
                 metric["type"].lower()
                 for method in self._methods
                 for metric in self._metrics(method).values()
             ),
-            names_parameters="gen" in recipes and self._has_named_parameters(recipes["gen"]),
+            names_parameters=Method.GEN in recipes and self._has_named_parameters(recipes[Method.GEN]),
             draws=self._draws,
         )
         return TaskSpec(
@@ -386,7 +373,7 @@ class _Compilation:
         named = recipe.config is not None and bool(recipe.config.generate.params)
         return named or self._asked.params is not None
 
-    def _data_hash(self, transformings: Mapping[str, TransformRunner]) -> str:
+    def _data_hash(self, transformings: Mapping[Method, TransformRunner]) -> str:
         """Return a hash of the rows and of every script that builds prompts from them."""
         files = sorted({file for one in transformings.values() for file in one.script.files})
         scripts = [digest(file.read_bytes()) for file in files]

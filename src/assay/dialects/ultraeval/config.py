@@ -9,10 +9,11 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from assay.core.errors import AuthorError, Problem, listing, suggest_name
+from assay.core.method import Method
 from assay.core.origin import Origin
 from assay.sources.json_keys import require_unique_keys
 
-METHODS = {"generate": "gen", "loglikelihood": "ppl"}
+METHODS = {"generate": Method.GEN, "loglikelihood": Method.PPL}
 """The original's names of the request types."""
 _FULL_NAME = re.compile(r"(?P<dataset>[^_]+)_(?P<task>.+)_(?:gen|ppl)")
 _KEYS = {
@@ -69,8 +70,8 @@ class TaskConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     log_dir: str | None = None
 
     @property
-    def method(self) -> str:
-        """Return Assay's name of the method."""
+    def method(self) -> Method:
+        """Return the method."""
         return METHODS[self.generate.method]
 
     def names(self, dataset: str | None) -> tuple[str, str]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from assay.core.task import OriginalDifference
-from assay.dialects.shared.differences import Difference, select_differences, touches_every_task
+from assay.core.difference import AppliedDifference, Difference, apply_differences, select_differences
+from assay.core.method import Method
 
 
 class TransformTraits(NamedTuple):
     """The properties of a task that decide which differences affect it."""
 
-    methods: Collection[str]
+    methods: Collection[Method]
     has_shots: bool
     is_chat: bool
     n_samples: int
@@ -24,61 +24,55 @@ class TransformTraits(NamedTuple):
     """Whether the transform draws from its generator."""
 
 
-DIFFERENCES: tuple[Difference[TransformTraits], ...] = (
-    Difference(
-        "shot_draws",
-        lambda traits: traits.has_shots,
-        "one generator without a seed draws the examples of all rows in turn, so no two runs are alike",
+DIFFERENCES: Mapping[str, Difference[TransformTraits]] = {
+    "shot_draws": Difference(
+        "one generator without a seed draws the examples of all rows in turn, so every run differs",
         "examples are drawn by seed, task and row",
+        lambda traits: traits.has_shots,
         faithful="one generator with the run's seed draws the examples of all rows in turn",
     ),
-    Difference(
-        "shots_of_a_twin",
+    "shots_of_a_twin": Difference(
+        "an example that equals the row is dropped without a replacement; one with the same question can be "
+        "shown with its answer",
+        "rows with the same question are excluded, and every prompt has the requested number of examples",
         lambda traits: traits.has_shots,
-        "a row that is equal to the asked one costs an example; one that asks the same may be shown solved",
-        "rows that ask the same are kept out, and every prompt has as many examples as were asked for",
     ),
-    Difference(
-        "random_transform",
+    "random_transform": Difference(
+        "a transform that draws at random gives a row a different prompt in each position",
+        "its draws depend on seed, task and row",
         lambda traits: traits.draws,
-        "a transform that draws gives a row another prompt in each place",
-        "what it draws depends on seed, task and row",
-        faithful="it draws from the generator of the examples, as in the original",
+        faithful="its draws come from the generator of the examples, as in the original",
     ),
-    Difference(
-        "trailing_space",
-        lambda traits: bool({"gen", "prob"} & set(traits.methods)),
-        "a prompt that ends in a space is sent so, which takes the space from the model's first word",
-        "spaces at the end of a prompt are left to the model",
+    "trailing_space": Difference(
+        "a prompt that ends in a space is sent as it is, so the model cannot generate the space with its "
+        "first word",
+        "spaces at the end of a prompt are removed",
+        lambda traits: bool({Method.GEN, Method.PROB} & set(traits.methods)),
     ),
-    Difference(
-        "chat",
-        lambda traits: traits.is_chat,
-        "a chat model is given plain text without its template",
+    "chat": Difference(
+        "a chat model receives plain text without its template",
         "examples and question are turns of a chat",
+        lambda traits: traits.is_chat,
     ),
-    Difference(
-        "parameters",
-        lambda traits: "gen" in traits.methods and not traits.names_parameters,
-        "answers are sampled at temperature 0.3 and top_p 0.8, up to 300 tokens",
-        "answers are greedy unless the config or a flag says otherwise",
+    "parameters": Difference(
+        "answers are sampled at temperature 0.3 and top_p 0.8, with at most 300 tokens",
+        "answers are greedy unless the config or a flag sets a temperature",
+        lambda traits: Method.GEN in traits.methods and not traits.names_parameters,
     ),
-    Difference(
-        "first_sample",
-        lambda traits: traits.n_samples > 1 and "function_execution" not in traits.scoring,
-        "of several samples the first alone is scored",
+    "first_sample": Difference(
+        "only the first of several samples is scored",
         "the mean over the samples is scored",
+        lambda traits: traits.n_samples > 1 and "function_execution" not in traits.scoring,
     ),
-)
+}
 """Differences in prompts; the application provides those in scoring."""
 
 
 def find_differences(
-    traits: TransformTraits, corrected: Mapping[str, tuple[str, str]], *, is_faithful: bool
-) -> tuple[OriginalDifference, ...]:
+    traits: TransformTraits, corrected: Mapping[str, Difference[object]], *, is_faithful: bool
+) -> tuple[AppliedDifference, ...]:
     """Return the differences that affect a task, and what this run did about each."""
-    named = sorted(traits.scoring & corrected.keys())
-    of_scoring: list[Difference[TransformTraits]] = [
-        Difference(name, touches_every_task, *corrected[name]) for name in named
-    ]
-    return select_differences((*DIFFERENCES, *of_scoring), traits, is_faithful=is_faithful)
+    of_scoring = {name: corrected[name] for name in sorted(traits.scoring & corrected.keys())}
+    return apply_differences(
+        {**select_differences(DIFFERENCES, traits), **of_scoring}, is_faithful=is_faithful
+    )

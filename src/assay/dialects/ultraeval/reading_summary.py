@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 
-def describe_settings(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
+def describe_settings(settings: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """Return names and descriptions, from the settings in the manifest."""
     rows = [
         ("transform", _group_by_method(settings["transform"], _describe_script)),
@@ -14,7 +14,7 @@ def describe_settings(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
     ]
     if any(settings["shots"].values()):
         rows.append(("shots", f"{_group_by_method(settings['shots'], str)}, from {settings['shots_from']}"))
-    return rows
+    return tuple(rows)
 
 
 def _group_by_method(values: Mapping[str, Any], in_words: Callable[[Any], str]) -> str:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
+from assay.core.method import Method
 from assay.core.prompt import Prompt, final_text
 from assay.core.request import Ask, Generate, Labels, Request, Sampling, Span, make_request
 from assay.core.sample import Sample
@@ -70,7 +71,7 @@ class MethodPlan(NamedTuple):
 class TransformTask(DescribedTask):
     """One data file, with one or more methods."""
 
-    def __init__(self, spec: TaskSpec, samples: Sequence[Sample], ways: Mapping[str, MethodPlan]) -> None:
+    def __init__(self, spec: TaskSpec, samples: Sequence[Sample], ways: Mapping[Method, MethodPlan]) -> None:
         super().__init__(spec)
         self._samples = samples
         self._ways = ways
@@ -93,12 +94,12 @@ class TransformTask(DescribedTask):
                     )
         return requests
 
-    def shown(self, sample: Sample, method: str) -> Prompt:
+    def shown(self, sample: Sample, method: Method) -> Prompt:
         """Return a sample's prompt for display."""
         way = self._ways[method]
         return way.prompts.asked(way.parts_of.parts(sample))
 
-    def truth(self, sample: Sample, method: str) -> str | list[str]:
+    def truth(self, sample: Sample, method: Method) -> str | list[str]:
         """Return the transform's right answer; with several prompts, that of the last one."""
         way = self._ways[method]
         return way.parts_of.parts(sample, way.n_copies - 1).asked.truth
@@ -129,4 +130,4 @@ def _labels(way: MethodPlan, parts: PromptParts, sample: Sample, _: int) -> Iter
     yield "labels", 0, Labels(way.prompts.asked(parts, way.form.before), labels)
 
 
-_ASKS: Mapping[str, Any] = {"gen": _generate, "ppl": _spans, "prob": _labels}
+_ASKS: Mapping[Method, Any] = {Method.GEN: _generate, Method.PPL: _spans, Method.PROB: _labels}

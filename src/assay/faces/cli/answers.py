@@ -17,6 +17,7 @@ from assay.app.dataset_list import ListedDataset
 from assay.app.dataset_state import DatasetState
 from assay.app.hub_datasets import ListedHubDataset
 from assay.core.errors import Problem
+from assay.core.method import Method
 from assay.core.model import ModelIdentity, Token
 from assay.core.prompt import Prompt
 from assay.core.response import Response
@@ -132,7 +133,7 @@ class PromptAnswer(msgspec.Struct, frozen=True):
     """A prompt as it will be sent."""
 
     sample: str
-    method: str
+    method: Method
     prompt: Prompt
 
 
@@ -143,7 +144,7 @@ class TaskAnswer(msgspec.Struct, frozen=True):
     dialect: str
     type: str
     """The type of dataset, in one word."""
-    methods: tuple[str, ...]
+    methods: tuple[Method, ...]
     n_rows: int
     n_samples: int
     facts: dict[str, str]
@@ -158,7 +159,7 @@ class CheckedAnswer(msgspec.Struct, frozen=True):
 
     name: str
     state: DatasetState
-    methods: tuple[str, ...]
+    methods: tuple[Method, ...]
     n_rows: int
     problems: tuple[Problem, ...]
     """The first problems, or the missing data; when checking many datasets, only the first of each."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -15,14 +16,9 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from assay.app.bench import BenchObserver
-from assay.app.bench_page import PAGE, StoredBench, compute_aisbench_numbers
-from assay.app.bench_settings import Profile
-from assay.bench.aisbench_profile import NoResult
-from assay.bench.folder import SUMMARY, BenchManifest
-from assay.bench.load import Load
-from assay.bench.load_result import LoadProgress, LoadResult
-from assay.bench.sweep import LoadTrial, SweepResult
-from assay.bench.table import TextTable, build_tables, format_milliseconds
+from assay.app.bench_page import PAGE, StoredBench, read_summary_json
+from assay.app.bench_report import Profile, TextTable, build_bench_report
+from assay.core.timing import LoadProgress
 from assay.faces.cli.json_output import Answer
 from assay.faces.cli.render import err, out, print_table
 
@@ -50,19 +46,13 @@ class BenchScreen(BenchObserver):
         if self._live is not None:
             self._live.stop()
 
-    def started(self, manifest: BenchManifest, folder: Path) -> None:
+    def started(self, server: str, requests: str) -> None:
         """Print the server and the requests."""
         if not self._is_quiet:
-            items = manifest.items
-            out.print(f"[bold]server[/]   {escape(manifest.model)}")
-            out.print(
-                f"[bold]requests[/] {escape(str(items.get('source', items.get('kind'))))}, {items['n']:,}"
-            )
+            out.print(f"[bold]server[/]   {escape(server)}")
+            out.print(f"[bold]requests[/] {escape(requests)}")
 
-    def warmed_up(self, driven: LoadResult) -> None:
-        """Print nothing: a failed warm-up raises an error."""
-
-    def load_began(self, load: Load, level: float | None) -> None:
+    def load_began(self, level: float | None) -> None:
         """Remember the level."""
         self._level = "" if level is None else f"level {level:g}: "
 
@@ -81,97 +71,29 @@ class BenchScreen(BenchObserver):
             self._drawn = now
             err.print(line)
 
-    def tried(self, trial: LoadTrial) -> None:
+    def tried(self, row: Sequence[str]) -> None:
         """Print the results of a level."""
         if not self._is_quiet:
-            err.print(Text("  ".join(_level_row(trial))))
+            err.print(Text("  ".join(row)))
 
 
 def read_bench_answer(folder: Path, status: int = 0) -> Answer:
     """Return the JSON answer of a benchmark: its summary.json."""
-    return Answer(msgspec.Raw((folder / SUMMARY).read_bytes()), status)
+    return Answer(msgspec.Raw(read_summary_json(folder)), status)
 
 
-def show_bench(finished: StoredBench, *, profile: Profile) -> None:
+def show_bench(bench: StoredBench, *, profile: Profile) -> None:
     """Print the results of a benchmark."""
-    result = finished.result
-    if profile == "aisbench":
-        _show_aisbench(finished)
-    elif result.swept is not None:
-        _show_table(_levels(result.swept))
-        out.print(escape(_verdict(result.swept)))
-    elif result.summary is not None:
-        for table in build_tables(result.summary, result.steady):
-            _show_table(table)
-        if result.not_steady:
-            out.print(f"[dim]no steady window: {escape(result.not_steady)}[/]", soft_wrap=True)
-    notes = (*result.notes, *(result.summary.notes if result.summary is not None else ()))
-    for note in dict.fromkeys(notes):
+    report = build_bench_report(bench, profile)
+    for table in report.tables:
+        _show_table(table)
+    if report.verdict:
+        out.print(escape(report.verdict))
+    if report.not_steady:
+        out.print(f"[dim]no steady window: {escape(report.not_steady)}[/]", soft_wrap=True)
+    for note in report.notes:
         out.print(f"[yellow]{escape(note)}[/]", soft_wrap=True)
-    if result.is_partial:
-        out.print("[yellow]stopped early: the numbers cover only requests completed by then[/]")
-    out.print(f"[dim]page[/]  {escape(str(finished.folder / PAGE))}", soft_wrap=True)
-
-
-def _show_aisbench(finished: StoredBench) -> None:
-    numbers = compute_aisbench_numbers(finished)
-    if isinstance(numbers, NoResult):
-        out.print(f"[yellow]no results by AISBench's formulas: {escape(numbers.reason)}[/]")
-        return
-    for table in numbers.tables():
-        _show_table(TextTable("", table.headings, table.rows))
-
-
-_LEVEL_HEADINGS = (
-    "requests/s",
-    "output tokens/s",
-    "TTFT p50",
-    "TTFT p99",
-    "TPOT p50",
-    "E2EL p50",
-    "E2EL p99",
-)
-
-
-def _levels(swept: SweepResult) -> TextTable:
-    rows = [_level_row(trial) for trial in sorted(swept.trials, key=lambda trial: trial.level)]
-    return TextTable(f"by {swept.of}, times in ms", (swept.of, *_LEVEL_HEADINGS, "failed", ""), rows)
-
-
-def _level_row(trial: LoadTrial) -> tuple[str, ...]:
-    summary = trial.summary
-
-    def time_of(metric: str, stat: str) -> str:
-        value = summary.value(metric, stat)
-        return "-" if value is None else format_milliseconds(value)
-
-    def rate_of(name: str) -> str:
-        value = summary.value(name)
-        return "-" if value is None else f"{value:,.4g}"
-
-    return (
-        f"{trial.level:g}",
-        rate_of("requests_per_s"),
-        rate_of("output_tokens_per_s"),
-        time_of("ttft", "p50"),
-        time_of("ttft", "p99"),
-        time_of("tpot", "p50"),
-        time_of("e2el", "p50"),
-        time_of("e2el", "p99"),
-        f"{summary.n_failed:,}",
-        "; ".join(trial.broken),
-    )
-
-
-def _verdict(swept: SweepResult) -> str:
-    if swept.best is None:
-        return f"no level meets the limits: {swept.ended}"
-    best = (
-        f"{swept.best:g} meets the limits" if swept.limits else f"{swept.best:g} has the highest throughput"
-    )
-    # The reason why a search ended often names the level already.
-    text = swept.ended if swept.ended.startswith(best) else f"{best}; {swept.ended}"
-    return f"{swept.of} {text}"
+    out.print(f"[dim]page[/]  {escape(str(bench.folder / PAGE))}", soft_wrap=True)
 
 
 def _show_table(table: TextTable) -> None:

@@ -26,7 +26,7 @@ HAS_ERRORS = 1
 @click.command(cls=GroupedCommand, shared_from="assay run")
 @click.argument("datasets", nargs=-1, required=True, metavar="DATASET...")
 @dataset_options
-@click.option("--prompts", type=int, default=2, show_default=True, help="Number of prompts to show.")
+@click.option("--prompts", type=int, default=2, metavar="N", help="Number of prompts to show. [2]")
 @json_option
 def check(datasets: tuple[str, ...], prompts: int, is_json: bool, **flags: Any) -> int | Answer:
     """Check a dataset without running a model.
@@ -36,8 +36,8 @@ def check(datasets: tuple[str, ...], prompts: int, is_json: bool, **flags: Any) 
     checks that the model supports the methods and that prompts fit its context. For a config, also
     compares it with the README next to it and with the prompt hash in its name.
 
-    Several datasets or a folder get one line each, from their first 50 rows. The exit status is 1 if there
-    are errors.
+    With several datasets or a folder, prints one line for each dataset, from its first 50 rows. The exit
+    status is 1 if there are errors.
     """
     from assay.app.check_files import expand_datasets
 

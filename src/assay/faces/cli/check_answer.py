@@ -71,7 +71,7 @@ def _task(one: CheckedDataset, n_prompts: int) -> TaskAnswer:
         spec.methods,
         spec.n_rows,
         spec.n_samples,
-        dict(one.compiled.facts()),
+        dict(one.compiled.facts),
         one.compiled.notes,
         tuple(FindingAnswer(finding.is_warning, finding.text) for finding in one.findings),
         tuple(prompts),

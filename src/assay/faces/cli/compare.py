@@ -45,8 +45,8 @@ _NARROW_HEADINGS = (
     "n_flips",
     type=click.IntRange(min=0),
     default=5,
-    show_default=True,
-    help="Samples to show in each direction that one run has right and the other wrong.",
+    metavar="N",
+    help="Samples to show that one run has right and the other wrong, in each direction. [5]",
 )
 @click.option(
     "--html",
@@ -74,7 +74,7 @@ def compare(
     """
     from assay.app.compare import compare as compare_runs
     from assay.app.compare import find_scorings
-    from assay.results.read import find_run
+    from assay.app.stored_runs import find_run
 
     root = resolve_runs_folder(runs_dir)
     chosen = _names(methods)
@@ -83,11 +83,9 @@ def compare(
         stored = find_scorings(stored, wanted)
     found = compare_runs(stored, chosen, metric, n_flips)
     if html is not None:
-        from assay.app.compare import compare_view
-        from assay.results.pages.compare_page import write_compare_page
-        from assay.results.pages.file_blocks import MOST_ROWS
+        from assay.app.compare import write_comparison
 
-        write_compare_page(compare_view(stored, chosen, metric, most=MOST_ROWS), html)
+        write_comparison(stored, chosen, metric, html)
     if is_json:
         from assay.faces.cli.answers import ComparisonAnswer
 

@@ -70,7 +70,7 @@ def diff(
     """
     from assay.app.diff import diff as diff_runs
     from assay.app.diff import diff_sample
-    from assay.results.read import find_run
+    from assay.app.stored_runs import find_run
 
     root = resolve_runs_folder(runs_dir)
     runs = find_run(a, root), find_run(b, root)

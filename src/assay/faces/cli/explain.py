@@ -47,7 +47,7 @@ def explain(
     RUN is a folder, an id or `last`; SAMPLE is an id, a prefix of one, or row:17.
     """
     from assay.app.explain import explain as explain_sample
-    from assay.results.read import find_run
+    from assay.app.stored_runs import find_run
 
     found = find_run(run, resolve_runs_folder(runs_dir))
     explanation = explain_sample(found, sample, with_tokens=tokens, offline=is_offline(offline))
@@ -142,33 +142,24 @@ def _option_table(score: Score) -> object:
             bound = [f"{option.prob_at_most:.4f}"] if option.prob_at_most is not None else []
             table.add_row(option.label, f"{option.prob:.4f}", *bound)
         return table
-    for heading in (
-        "option",
-        "sum",
-        "tokens",
-        "per token",
-        "per char",
-        "per byte",
-        "without question",
-        "pmi",
-        "greedy",
-    ):
+    shows_pmi = any(option.unconditional is not None for option in score.options)
+    pmi_headings = ("without question", "pmi") if shows_pmi else ()
+    for heading in ("option", "sum", "tokens", "per token", "per char", "per byte", *pmi_headings, "greedy"):
         table.add_column(heading, justify="left" if heading == "option" else "right")
     for option in score.options:
-        table.add_row(*_option_row(option))
+        table.add_row(*_option_row(option, shows_pmi=shows_pmi))
     return table
 
 
-def _option_row(option: OptionNumbers) -> list[str]:
-    total = option.sum_logprob or 0.0
-    pmi = None if option.unconditional is None else total - option.unconditional
+def _option_row(option: OptionNumbers, *, shows_pmi: bool) -> list[str]:
+    total, alone = option.sum_logprob or 0.0, option.unconditional
+    pmi = ["-", "-"] if alone is None else [f"{alone:.4f}", f"{total - alone:.4f}"]
     return [
         option.label,
         f"{total:.4f}",
         str(option.n_tokens),
         *(f"{total / n:.4f}" if n else "-" for n in (option.n_tokens, option.n_chars, option.n_bytes)),
-        "-" if option.unconditional is None else f"{option.unconditional:.4f}",
-        "-" if pmi is None else f"{pmi:.4f}",
+        *(pmi if shows_pmi else ()),
         {True: "yes", False: "no", None: "-"}[option.is_greedy],
     ]
 

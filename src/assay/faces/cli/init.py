@@ -12,8 +12,7 @@ from assay.faces.cli.option_groups import GroupedCommand
 from assay.faces.cli.options import build_settings, dataset_options
 
 if TYPE_CHECKING:
-    from assay.app.init import MetaDraft, MetaQuestion
-    from assay.dialects.table.compile import CompiledTable
+    from assay.app.init import MetaDraft, MetaQuestion, MetaReading
 
 _OTHER = "none of these; name the columns"
 
@@ -47,20 +46,19 @@ def init(file: str, accepts: bool, overwrites: bool, is_json: bool, **flags: Any
         if not overwrites:
             out.print("nothing was written")
             return 1
-    statement = draft.statement(reading)
-    written = draft.write(statement, overwrites=overwrites)
+    written = draft.write(reading, overwrites=overwrites)
     if is_json:
         import msgspec
 
         from assay.faces.cli.answers import InitAnswer
 
-        return Answer(InitAnswer(file, str(written), msgspec.to_builtins(statement)))
-    out.print(f"wrote  {escape(str(written))}", soft_wrap=True)
+        return Answer(InitAnswer(file, str(written.path), msgspec.to_builtins(written.settings)))
+    out.print(f"wrote  {escape(str(written.path))}", soft_wrap=True)
     out.print(f"\nnext:\n  assay run {escape(file)}", soft_wrap=True)
     return 0
 
 
-def _read_certain(draft: MetaDraft, *, accepts: bool, is_json: bool) -> CompiledTable:
+def _read_certain(draft: MetaDraft, *, accepts: bool, is_json: bool) -> MetaReading:
     """Return the interpretation of an unambiguous file; otherwise raise an error with the choices."""
     from assay.app.init import MetaQuestion
     from assay.core.errors import Problem, UsageError
@@ -78,7 +76,7 @@ def _read_certain(draft: MetaDraft, *, accepts: bool, is_json: bool) -> Compiled
     return reading
 
 
-def _settle_reading(draft: MetaDraft) -> CompiledTable | None:
+def _settle_reading(draft: MetaDraft) -> MetaReading | None:
     """Ask until the person accepts an interpretation; return None if they quit."""
     from assay.app.init import MetaQuestion
     from assay.core.errors import AssayError
@@ -108,10 +106,10 @@ def _settle_reading(draft: MetaDraft) -> CompiledTable | None:
         _change(draft, reading)
 
 
-def _show(reading: CompiledTable) -> None:
+def _show(reading: MetaReading) -> None:
     from assay.faces.cli.render import show_compiled
 
-    show_compiled(reading, reading.task)
+    show_compiled(reading.table, reading.table.task)
 
 
 def _ask(draft: MetaDraft, question: MetaQuestion) -> None:
@@ -134,15 +132,14 @@ def _ask(draft: MetaDraft, question: MetaQuestion) -> None:
     draft.choose(choice, names)
 
 
-def _change(draft: MetaDraft, reading: CompiledTable | MetaQuestion) -> None:
+def _change(draft: MetaDraft, reading: MetaReading | MetaQuestion) -> None:
     """Ask which part to change and how; show an error if the new value is invalid."""
     from rich.markup import escape
 
-    from assay.app.init import list_meta_parts
     from assay.core.errors import AssayError
     from assay.faces.cli.render import out, show_error
 
-    parts = list_meta_parts(reading, draft.said)
+    parts = draft.list_parts(reading)
     try:
         out.print(f"\n[dim]columns[/]  {escape(', '.join(draft.columns()))}", soft_wrap=True)
     except AssayError as error:

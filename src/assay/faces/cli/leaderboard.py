@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -74,18 +73,19 @@ def leaderboard(
     Shows the latest complete run of each model and the headline metric of each dataset. Results with
     different shots, samples, data or judges are in separate columns.
     """
-    from assay.app.leaderboard import IndexedRuns
+    from assay.app.leaderboard import rank_runs
     from assay.core.errors import AssayError
     from assay.faces.cli.board_screen import show_board
     from assay.faces.cli.render import err, show_error
-    from assay.results.leaderboard.abilities import read_abilities
     from assay.results.leaderboard.exports import export_board
 
     headlines = parse_pairs(metrics, "--metric klue_ynat=macro_f1")
-    own = None if abilities is None else read_abilities(abilities)
-    with closing(IndexedRuns(folders or _default_folders(runs_dir, database), database)) as runs:
-        problems = runs.refresh()
-        board = runs.board(headlines=headlines, abilities=own)
+    board, problems, notes = rank_runs(
+        folders or _default_folders(runs_dir, database),
+        database,
+        headlines=headlines,
+        abilities_file=abilities,
+    )
     if html is not None:
         from assay.results.leaderboard.page import render_board_page
 
@@ -93,11 +93,11 @@ def leaderboard(
     if is_json:
         from assay.faces.cli.answers import LeaderboardAnswer
 
-        board = msgspec.structs.replace(board, notes=(*runs.notes, *board.notes))
-        return Answer(LeaderboardAnswer(board, tuple(problems)))
+        board = msgspec.structs.replace(board, notes=(*notes, *board.notes))
+        return Answer(LeaderboardAnswer(board, problems))
     if problems:
         show_error(AssayError(problems))
-    for note in runs.notes:
+    for note in notes:
         err.print(note, markup=False, soft_wrap=True)
     if form == "table":
         show_board(board, by, output)

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from assay.core.download_listeners import reporting_downloads
 from assay.faces.cli.lazy import Command, LazyGroup
 from assay.faces.cli.standard_streams import find_output_error, install_streams
-from assay.hub.download_listeners import reporting_downloads
 
 if TYPE_CHECKING:
+    from assay.core.download import Download
     from assay.core.errors import AssayError
-    from assay.hub.downloads import Download
 
 _COMMANDS = {
     "run": Command("assay.faces.cli.run:run", "Evaluate a model on one or more datasets.", "Evaluate"),
@@ -187,7 +187,7 @@ def _to_user_error(error: Exception) -> AssayError | None:
     from assay.core.origin import Origin
 
     if isinstance(error, OSError):
-        from assay.results.disk_space import build_disk_full_error
+        from assay.core.disk_space import build_disk_full_error
 
         if (
             full := build_disk_full_error(error, "free disk space; the same command then resumes")

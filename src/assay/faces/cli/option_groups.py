@@ -78,7 +78,7 @@ class GroupedCommand(click.Command):
         if self._shared_from is None:
             return f"{n_hidden} more options: {ctx.command_path} --help-all"
         return (
-            f"Also takes the {n_hidden} options of {self._shared_from} that describe the model, the data, "
+            f"Also accepts the {n_hidden} options of {self._shared_from} that describe the model, the data, "
             f"prompting, sampling and scoring: {ctx.command_path} --help-all"
         )
 

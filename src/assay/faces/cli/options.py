@@ -179,7 +179,7 @@ _OPTIONS = (
         "--windows",
         is_rare=True,
         type=click.Choice(["classic", "hf-stride", "gptq"]),
-        help="How to measure the perplexity of long texts; classic is lm-eval's way. [classic]",
+        help="How to measure the perplexity of long texts; classic is lm-eval's method. [classic]",
     ),
     grouped_option(
         "Scoring",
@@ -259,7 +259,7 @@ _OPTIONS = (
         "--task-dir",
         "data_root",
         metavar="DIR",
-        help="Folder of datasets by name, with its hub.json.",
+        help="Folder of datasets that you can use by name, with its hub.json.",
     ),
     grouped_option(
         "Data", "--split", help="Split of a dataset from the hub or --data-root. [test, else validation]"
@@ -335,7 +335,7 @@ _OPTIONS = (
         is_rare=True,
         is_flag=True,
         default=None,
-        help="The file has no right answers: keep the replies, score nothing.",
+        help="The file has no right answers: keep the replies without scoring them.",
     ),
     grouped_option(
         "Data",
@@ -359,7 +359,7 @@ _OPTIONS = (
         "--cluster",
         is_rare=True,
         metavar="COLUMN",
-        help="Column whose equal values mark dependent rows, for the interval.",
+        help="Column that groups dependent rows, for the interval.",
     ),
     grouped_option("Prompting", "--template", help="Prompt template, with {column} or Jinja. [by data type]"),
     grouped_option("Prompting", "--human-prompt", is_rare=True, help="Template of the user's turn."),
@@ -410,7 +410,7 @@ _OPTIONS = (
         "--encoding",
         is_rare=True,
         metavar="NAME",
-        help="Text encoding of the file. [utf-8, or its byte order mark's]",
+        help="Text encoding of the file. [utf-8, or as its byte order mark says]",
     ),
     grouped_option(
         "Data",

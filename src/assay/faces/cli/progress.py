@@ -13,16 +13,16 @@ from rich.text import Text
 
 from assay.app.progress import ProgressGauge
 from assay.app.run import FinishedRun, Observer
+from assay.core.compilation import CompiledDataset
+from assay.core.download import Download
 from assay.core.model import ModelCard
+from assay.core.request import METHOD_BY_KIND
 from assay.core.run import RunManifest, RunStatus
+from assay.core.tally import Tally
 from assay.core.task import Task
-from assay.dialects.shared.compilation import CompiledDataset
-from assay.engine.execute import Tally
-from assay.engine.plan import METHOD_BY_KIND
 from assay.faces.cli.downloads import DownloadScreen
 from assay.faces.cli.progress_views import Budget, PanelView, ProgressMode, View, open_view
 from assay.faces.cli.render import err, out, show_all_compiled
-from assay.hub.downloads import Download
 
 _NOTE_EVERY_S = 0.5
 """Interval for recording the speed if it is shown less often."""
@@ -57,11 +57,15 @@ class TerminalObserver(Observer):
         """Show how Assay interprets the datasets."""
         if not self._shows_plan:
             return
-        form = "chat template" if compiled[0].task.spec.settings["form"] == "chat" else "plain text"
-        out.print(f"[bold]model[/]  {card.name}, prompts as {form}", markup=True)
+        form = "in its chat template" if compiled[0].task.spec.settings["form"] == "chat" else "as plain text"
+        out.print(f"[bold]model[/]  {card.name}, prompts {form}", markup=True)
         for kind, way in card.ways.items():
             if any(kind in task.kinds for task in tasks):
-                out.print(f"[bold]asked[/]  {METHOD_BY_KIND[kind]} by {way}", markup=True, soft_wrap=True)
+                out.print(
+                    f"[bold]method[/] {METHOD_BY_KIND[kind]}, computed from {way}",
+                    markup=True,
+                    soft_wrap=True,
+                )
         show_all_compiled(compiled, tasks)
 
     def downloading(self, download: Download) -> None:

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from assay.app.progress import ProgressGauge, RunProgress, showing_library_downloads
 from assay.core.run import RunManifest
-from assay.engine.execute import Tally
+from assay.core.tally import Tally
 from assay.faces.cli.panel import ProgressPanel
 from assay.faces.cli.progress_words import PHASES, format_progress_line
 from assay.faces.cli.render import err

@@ -21,6 +21,7 @@ from rich.text import Text
 
 from assay.app.allowed_failures import AllowedFailures, is_failed
 from assay.app.run import FinishedRun
+from assay.core.compilation import CompiledDataset
 from assay.core.control_characters import STEERING_CODES
 from assay.core.errors import MAX_SHOWN_PROBLEMS, AssayError, Problem
 from assay.core.origin import Origin
@@ -29,15 +30,15 @@ from assay.core.rounding import format_percent
 from assay.core.run import RunManifest, RunStatus
 from assay.core.sample import Sample
 from assay.core.score import NO_RIGHT_ANSWERS, Metric
+from assay.core.tally import SCORING
 from assay.core.task import Task
 from assay.core.text_preview import shorten_text
-from assay.dialects.shared.compilation import CompiledDataset
-from assay.engine.execute import SCORING
 from assay.results.rows import (
     HEADINGS,
     TEXT_HEADINGS,
     format_reuse_line,
     format_speed_line,
+    format_time_line,
     format_work_line,
     group_rows,
     mean_rows,
@@ -55,6 +56,8 @@ _PIPE_WIDTH = 120
 SHOWN_PROMPT = 20_000
 """Maximum characters of a prompt's message: a terminal cannot lay out millions."""
 _WIDEST = 1_000
+_TITLE_FRAME = 6
+"""Cells of a panel's frame around its title."""
 RETRY = "--retry-failed"
 _MOST = 100_000
 _NOTES_SHOWN = 12
@@ -156,7 +159,7 @@ def show_compiled(
     """Print how Assay interprets a dataset, and prompts of its first samples."""
     spec = one.task.spec
     out.print(f"[bold]{escape(spec.name)}[/]  {spec.n_rows:,} rows, {one.kind} by {', '.join(spec.methods)}")
-    _show_facts(one.facts(), one.notes)
+    _show_facts(one.facts, one.notes)
     for sample in islice(task.samples(), n_prompts):
         _show_prompts(one, sample, every_method=every_method)
 
@@ -188,7 +191,7 @@ def _merge_facts(compiled: Sequence[CompiledDataset]) -> list[tuple[str, str]]:
     """Merge the facts of subsets: a shared value once, otherwise the values with their counts."""
     found: dict[str, Counter[str]] = {}
     for one in compiled:
-        for name, value in one.facts():
+        for name, value in one.facts:
             found.setdefault(name, Counter())[value] += 1
     return [
         (
@@ -244,6 +247,10 @@ def _show_prompts(one: CompiledDataset, sample: Sample, *, every_method: bool) -
     what = "text" if one.kind == "text" else "prompt"
     for prompt, methods in islice(shown.items(), None if every_method else 1):
         title = f"{', '.join(methods)} {what} of {sample.id} ({_relativize_origin(sample.origin)})"
+        if out.is_terminal and cell_len(title) + _TITLE_FRAME > out.width:
+            # A panel would truncate its title.
+            out.print(escape(title))
+            title = ""
         out.print(prompt_panel(prompt, title))
     if one.task.spec.dialect == "table" and sample.is_graded:
         out.print(f"  [dim]right    [/] {escape(_right_answer(sample))}", soft_wrap=True)
@@ -270,10 +277,10 @@ def prompt_panel(prompt: Prompt, title: str) -> Panel:
             text.append(f"{message.role}\n", style="bold cyan")
             text.append(shorten_text(message.shown, SHOWN_PROMPT) + "\n")
         text.rstrip()
-    return Panel(text, title=escape(title), title_align="left", border_style="dim", expand=False)
+    return Panel(text, title=escape(title) or None, title_align="left", border_style="dim", expand=False)
 
 
-_SCORE = ("task", "method", "scored\n/ n", "score\n%", "95 %\ninterval")
+_SCORE = ("task", "method", "counted\n/ n", "score\n%", "95 %\ninterval")
 _COST = ("tokens", "seconds")
 _RESULT_LAYOUTS = (
     (*_SCORE, "unanswered\n%", "truncated\n%", "failed\n%", *_COST),
@@ -284,7 +291,7 @@ _RESULT_LAYOUTS = (
 _PERPLEXITY = (
     "task",
     "windows",
-    "scored\n/ n",
+    "counted\n/ n",
     "perplexity\n/ token",
     "95 %\ninterval",
     "\n/ word",
@@ -425,6 +432,8 @@ def show_metrics(manifest: RunManifest, metrics: Sequence[Metric], retry: str = 
         out.print(f"[dim]model: {work}[/]", soft_wrap=True)
     if (speed := format_speed_line(manifest)) is not None:
         out.print(f"[dim]server: {speed}[/]", soft_wrap=True)
+    if (times := format_time_line(manifest)) is not None:
+        out.print(f"[dim]time: {times}[/]", soft_wrap=True)
     if (reuse := format_reuse_line(manifest)) is not None:
         out.print(f"[dim]{reuse}[/]", soft_wrap=True)
 
@@ -453,7 +462,7 @@ def _show_failed_samples(manifest: RunManifest, allowed: AllowedFailures, n_fail
     if allowed.are_exceeded(n_failed, n_samples):
         verdict = f"more than --allow-failures {allowed} permits: exit status 3"
         # A retry does not repeat requests that were answered but could not be scored.
-        verdict += f"; repeat them with {retry}" if manifest.failures.keys() - {SCORING} else ""
+        verdict += f"; retry them with {retry}" if manifest.failures.keys() - {SCORING} else ""
     err.print(f"[red]{n_failed:,} of {n_samples:,} samples failed ({reasons}), {verdict}[/]", soft_wrap=True)
 
 
@@ -471,7 +480,7 @@ def _warnings(metric: Metric, retry: str) -> list[str]:
         first = "" if metric.why is None else f"; {metric.why}"
         lines.append(
             f"failed rows, not part of the score: {metric.n_failed:,}{first}; "
-            f"see the reasons with `assay explain`, repeat them with {retry}"
+            f"see the reasons with `assay explain`, retry them with {retry}"
         )
     if metric.n_unanswered > 0.02 * metric.n:
         lines.append(

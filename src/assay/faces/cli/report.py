@@ -12,10 +12,7 @@ from assay.faces.cli.lazy import Command, LazyGroup
 from assay.faces.cli.options import resolve_runs_folder, runs_option
 
 if TYPE_CHECKING:
-    from assay.core.errors import Problem
-    from assay.core.score import Metric
     from assay.faces.cli.answers import RunsAnswer
-    from assay.results.read import StoredRun
 
 _LISTS = {
     "datasets": Command(
@@ -35,9 +32,9 @@ def report(run: str, runs_dir: str | None, markdown: bool, is_json: bool) -> Ans
     For the folder of a benchmark, prints the same as `assay bench FOLDER`.
     """
     from assay.app.bench_page import is_bench, read_bench
+    from assay.app.stored_runs import find_run
     from assay.core.run import RunStatus
     from assay.faces.cli.render import out, show_metrics, show_notes
-    from assay.results.read import find_run
     from assay.results.report import Highlights, render_report
 
     if is_bench(Path(run)) and not markdown:
@@ -92,42 +89,25 @@ def ls(context: click.Context, runs_dir: str | None, is_json: bool) -> Answer | 
 
 def _build_runs_answer(root: Path) -> RunsAnswer:
     """Return the JSON answer: the runs and benchmarks in a folder."""
-    from assay.app.bench_page import bench_folders
+    from assay.app.stored_runs import list_results
     from assay.faces.cli.answers import RunsAnswer, build_run_answer
 
-    runs, problems = _read_runs(root)
-    answers = (build_run_answer(one.path, one.manifest, shown) for one, shown in runs)
-    return RunsAnswer(tuple(answers), tuple(map(str, bench_folders(root))), tuple(problems))
-
-
-def _read_runs(root: Path) -> tuple[list[tuple[StoredRun, list[Metric]]], list[Problem]]:
-    """Return the runs in a folder with their headline metrics, and the problems of unreadable ones."""
-    from assay.core.errors import StoreError
-    from assay.results.read import list_readable_runs
-    from assay.results.subset_families import select_headline_metrics
-
-    runs: list[tuple[StoredRun, list[Metric]]] = []
-    stored_runs, problems = list_readable_runs(root)
-    for stored in stored_runs:
-        try:
-            runs.append((stored, select_headline_metrics(stored.metrics(), stored.manifest)))
-        except StoreError as error:
-            problems += error.problems
-    return runs, problems
+    found = list_results(root)
+    answers = (build_run_answer(*run) for run in found.runs)
+    return RunsAnswer(tuple(answers), tuple(map(str, found.benches)), found.problems)
 
 
 def _show_list(root: Path) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from assay.app.bench_page import bench_folders
+    from assay.app.stored_runs import list_results
     from assay.core.errors import StoreError
     from assay.faces.cli.render import out, print_table, show_error
     from assay.results.rows import format_metric_interval, format_metric_value, is_perplexity
     from assay.results.subset_families import group_by_family, is_subset_mean
 
-    runs, problems = _read_runs(root)
-    benches = bench_folders(root)
+    runs, benches, problems = list_results(root)
     if problems:
         show_error(StoreError(problems))
     if not runs and not benches and not problems:
@@ -136,22 +116,21 @@ def _show_list(root: Path) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("run", "status", "started", "model", "task", "method", "score", "95 % interval"):
         table.add_column(heading, overflow="fold")
-    for stored, shown in runs:
-        manifest = stored.manifest
+    for folder, manifest, headlines in runs:
         head = (
-            stored.path.name,
+            folder.name,
             str(manifest.status),
             manifest.started[:16].replace("T", " "),
             manifest.model.name,
         )
-        for metric in shown:
+        for metric in headlines:
             method = f"{metric.method} (perplexity)" if is_perplexity(metric) else metric.method
             mean = " (mean of subsets)" if is_subset_mean(metric, manifest) else ""
             table.add_row(
                 *head, metric.task + mean, method, format_metric_value(metric), format_metric_interval(metric)
             )
             head = ("", "", "", "")
-        if not shown:
+        if not headlines:
             titles = ", ".join(family.title for family in group_by_family(manifest.tasks))
             table.add_row(*head, titles, "", "", "")
     if runs:

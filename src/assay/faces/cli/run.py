@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from assay.app.settings import Settings
+from assay.core.time_profile import recording_time
 from assay.faces.cli.json_output import Answer, json_option
 from assay.faces.cli.option_groups import GroupedCommand, grouped_option
 from assay.faces.cli.options import allow_failures_option, build_settings, dataset_options
@@ -40,7 +42,7 @@ FAILED_SAMPLES = 3
     "--answers-from",
     is_rare=True,
     metavar="RUN",
-    help="Run whose responses --stage score scores. [the latest that fits]",
+    help="Run whose responses --stage score uses. [the latest that fits]",
 )
 @grouped_option(
     "Output and resume",
@@ -62,7 +64,7 @@ FAILED_SAMPLES = 3
     is_rare=True,
     is_flag=True,
     default=None,
-    help="Continue although the server rejects the first requests with the same error. [off]",
+    help="Continue even if the server rejects the first requests with the same error. [off]",
 )
 @grouped_option(
     "Output and resume",
@@ -77,7 +79,7 @@ FAILED_SAMPLES = 3
     is_rare=True,
     is_flag=True,
     default=None,
-    help="Reuse a finished run although its server does not report which model it runs. [off]",
+    help="Reuse a finished run even if its server does not report which model it runs. [off]",
 )
 @allow_failures_option
 @grouped_option(
@@ -87,15 +89,31 @@ FAILED_SAMPLES = 3
     default="auto",
     help="Progress on standard error: panel on a terminal, else lines; JSON lines; or none. [auto]",
 )
+@grouped_option(
+    "Output and resume",
+    "--profile",
+    "shows_times",
+    is_rare=True,
+    is_flag=True,
+    help="Print where the time went, and write a trace for Perfetto into the run. [off]",
+)
 @json_option
-def run(datasets: tuple[str, ...], progress: ProgressMode, is_json: bool, **flags: Any) -> int | Answer:
+def run(
+    datasets: tuple[str, ...], progress: ProgressMode, is_json: bool, shows_times: bool, **flags: Any
+) -> int | Answer:
     """Evaluate a model on one or more datasets.
 
     DATASET is a file (csv, tsv, json, jsonl, parquet, arrow, xlsx, ods; also .gz), a dataset class or config
     in Python, a name under --data-root, or a dataset on the Hugging Face hub: ORG/NAME or
-    hf://ORG/NAME[:config][@revision][#split]. The same command again resumes an interrupted run.
+    hf://ORG/NAME[:config][@revision][#split]. Run the same command again to resume an interrupted run.
     """
-    settings = build_settings(flags)
+    with recording_time() if shows_times else nullcontext():
+        return _evaluate_command(datasets, build_settings(flags), progress, is_json=is_json)
+
+
+def _evaluate_command(
+    datasets: tuple[str, ...], settings: Settings, progress: ProgressMode, *, is_json: bool
+) -> int | Answer:
     if not is_json:
         return evaluate(datasets, settings, progress)
     from assay.faces.cli.answers import build_run_answer

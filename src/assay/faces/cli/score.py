@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from assay.app.scorer_selection import ScoringChoices
     from assay.core.score import Score
     from assay.faces.cli.answers import ScoringAnswer
-    from assay.results.read import StoredRun
     from assay.results.scoring_changes import ScoringChanges
 
 _SHOWN_CHARS = 40
@@ -53,7 +52,7 @@ _SHOWN_CHARS = 40
 @click.option(
     "--score-by",
     type=click.Choice(["sum", "per_token", "per_char", "per_byte", "pmi"]),
-    help="Normalisation that decides for the method ppl.",
+    help="Normalisation of option likelihoods for the method ppl.",
 )
 @match_option
 @several_right_option
@@ -93,17 +92,17 @@ def score(
     """
     if list_names:
         return _build_names_answer() if is_json else _show_names()
-    from assay.results.read import find_run
+    from assay.app.stored_runs import find_run
 
-    stored = find_run(run, resolve_runs_folder(runs_dir))
+    folder = find_run(run, resolve_runs_folder(runs_dir)).path
     if list_scorings:
-        return _build_scorings_answer(stored) if is_json else _show_scorings(stored)
+        return _build_scorings_answer(folder) if is_json else _show_scorings(folder)
     if use is not None:
         from assay.app.rescore import show_scoring as show
 
-        entry = show(stored.path, use)
+        entry = show(folder, use)
         if is_json:
-            return _build_scorings_answer(stored)
+            return _build_scorings_answer(folder)
         click.echo(f"current scoring: {entry.name}")
         return 0
     from assay.app.allowed_failures import AllowedFailures, is_failed, read_allowed_failures
@@ -114,7 +113,7 @@ def score(
     allowed = None if allow_failures is None else AllowedFailures.parse(allow_failures)
     with TerminalObserver(shows_plan=False) as observer:
         done = rescore(
-            stored.path,
+            folder,
             _choices(**chosen),
             label=name,
             offline=is_offline(offline),
@@ -266,9 +265,9 @@ def _format_score(score: Score) -> str:
     return f"{short!r} {value} ({score.rule or '-'})"
 
 
-def _build_scorings_answer(stored: StoredRun) -> Answer:
+def _build_scorings_answer(folder: Path) -> Answer:
+    from assay.app.rescore import list_scorings
     from assay.faces.cli.answers import ListedScoringAnswer, ScoringsAnswer
-    from assay.results.scoring_changes import iter_scorings
 
     listed = (
         ListedScoringAnswer(
@@ -280,24 +279,24 @@ def _build_scorings_answer(stored: StoredRun) -> Answer:
             metrics=one.heads,
             differences=tuple(one.differences),
         )
-        for one in iter_scorings(stored)
+        for one in list_scorings(folder)
     )
     return Answer(ScoringsAnswer(tuple(listed)))
 
 
-def _show_scorings(stored: StoredRun) -> int:
+def _show_scorings(folder: Path) -> int:
     from rich.markup import escape
     from rich.table import Table
 
+    from assay.app.rescore import list_scorings
     from assay.core.rounding import NOT_KNOWN, format_decimal
     from assay.faces.cli.render import out, print_table
     from assay.results.rows import format_metric_interval, format_metric_value
-    from assay.results.scoring_changes import iter_scorings
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("scoring", "task", "method", "metric", "score", "95 % interval", "difference", ""):
         table.add_column(heading, overflow="fold")
-    for one in iter_scorings(stored):
+    for one in list_scorings(folder):
         marks = [
             *(["current"] if one.is_shown else []),
             *(["older answers"] if one.is_of_older_answers else []),

@@ -28,7 +28,7 @@ from assay.faces.cli.options import resolve_runs_folder, runs_option
     metavar="NAME",
     help="Additional host name to accept, such as that of a proxy.",
 )
-@click.option("--open/--no-open", "opens", default=None, help="Open a browser. [if there is a screen]")
+@click.option("--open/--no-open", "opens", default=None, help="Open a browser. [if there is a display]")
 def view(
     runs: tuple[str, ...],
     runs_dir: str | None,

@@ -11,15 +11,13 @@ from urllib.parse import quote
 import msgspec
 from litestar import Request, Response, Router, get
 
-from assay.app.leaderboard import IndexedRuns
+from assay.app.leaderboard import IndexedRuns, format_run_problem
 from assay.app.team.leaderboard import BoardOptions, build_board
-from assay.core.errors import Problem
+from assay.app.viewed_runs import ViewedRuns
 from assay.core.ids import digest
 from assay.faces.web.answers import ResponseBody, build_response
 from assay.results.leaderboard.board import Board, BoardCell
 from assay.results.leaderboard.page import build_board_page
-from assay.results.run_list import RunList
-from assay.results.store import MANIFEST
 
 _AnyRequest = Request[Any, Any, Any]
 
@@ -29,7 +27,7 @@ class BoardCache:
 
     def __init__(
         self,
-        runs: RunList,
+        runs: ViewedRuns,
         open_indexes: Callable[[], IndexedRuns],
         read_options: Callable[[IndexedRuns], BoardOptions] = lambda _: BoardOptions({}, None),
     ) -> None:
@@ -46,7 +44,7 @@ class BoardCache:
         with self._lock:
             if self._indexed is None:
                 self._indexed = self._open()
-            notes = tuple(_format_problem(problem) for problem in self._indexed.refresh())
+            notes = tuple(format_run_problem(problem) for problem in self._indexed.refresh())
             folders = self._runs.listing().folders
             options = self._read_options(self._indexed)
             board_key = (self._indexed.revision, tuple(folders), notes, options)
@@ -62,14 +60,6 @@ class BoardCache:
             if self._indexed is not None:
                 self._indexed.close()
                 self._indexed = None
-
-
-def _format_problem(problem: Problem) -> str:
-    """Return a problem for readers of the page: with the name of the run, not its path."""
-    if problem.where is None:
-        return f"{problem.code}: {problem.what}"
-    path = Path(problem.where.path)
-    return f"{problem.code} {path.parent.name if path.name == MANIFEST else path.name}: {problem.what}"
 
 
 def _build_body(board: Board, folders: Mapping[str, Path], notes: Sequence[str]) -> ResponseBody:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -13,13 +12,11 @@ import msgspec
 from litestar import Request, Response, Router, get
 from litestar.params import QueryParameter
 
-from assay.app.compare import compare_view
+from assay.app.viewed_runs import compare_folders, stamp_run
 from assay.core.ids import digest
 from assay.faces.web.answers import ResponseBody, build_response
 from assay.faces.web.error_responses import malformed_request_error
 from assay.faces.web.open_runs import RunCache
-from assay.results.read import StoredRun
-from assay.results.store import MANIFEST, SAMPLES, SCORES, SUMMARY
 
 _AnyRequest = Request[Any, Any, Any]
 _Runs = Annotated[list[str] | None, QueryParameter(name="run")]
@@ -71,7 +68,7 @@ class _ComparisonCache:
                 "or one with ?run=A&methods=M,N"
             )
         folders = [self._cache.folder(name) for name in names]
-        tag = digest([list(names), methods, [_stamp(folder) for folder in folders]])
+        tag = digest([list(names), methods, [stamp_run(folder) for folder in folders]])
         with self._lock:
             bodies = self._bodies.get(tag)
             if bodies is None:
@@ -84,20 +81,7 @@ class _ComparisonCache:
 
 def _build_bodies(folders: Sequence[Path], names: Sequence[str], methods: str, tag: str) -> _ComparisonBodies:
     chosen = [method.strip() for method in methods.split(",") if method.strip()]
-    view = compare_view([StoredRun(folder) for folder in folders], chosen, names=names)
+    view = compare_folders(folders, chosen, names)
     return _ComparisonBodies(
         ResponseBody(_encode(view.page()), f"{tag}.page"), ResponseBody(_encode(view.table), f"{tag}.table")
     )
-
-
-def _stamp(folder: Path) -> list[tuple[int, int]]:
-    """Return a stamp that changes with the run."""
-    found = []
-    for name in (MANIFEST, SUMMARY, SAMPLES, SCORES):
-        try:
-            stat = os.stat(folder / name)
-        except FileNotFoundError:
-            found.append((0, 0))
-        else:
-            found.append((stat.st_mtime_ns, stat.st_size))
-    return found

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from typing import Annotated, Any
 
 from litestar import Request, Response, Router, get
 from litestar.params import FromPath, QueryParameter
 from litestar.response import Stream
 
+from assay.app.viewed_runs import stamp_run
 from assay.faces.web.answers import build_response
 from assay.faces.web.events import Streams
 from assay.faces.web.media import build_media_response
 from assay.faces.web.open_runs import RunCache
-from assay.results.store import JOURNAL, MANIFEST, SAMPLES, SCORES, SUMMARY
 
 _AnyRequest = Request[Any, Any, Any]
 _Number = Annotated[int, QueryParameter(ge=0, le=1 << 40)]
 _Revision = Annotated[str | None, QueryParameter(max_length=64)]
-_GROWING = (MANIFEST, SUMMARY, SAMPLES, SCORES, JOURNAL)
 
 
 def data_router(cache: RunCache, streams: Streams) -> Router:
@@ -65,19 +63,6 @@ def data_router(cache: RunCache, streams: Streams) -> Router:
     def run_events(name: FromPath[str]) -> Stream:
         """Send an event when a run grows."""
         cache.folder(name)
-
-        def stamp() -> object:
-            folder = cache.folder(name)
-            return [_stamp(folder / file) for file in _GROWING]
-
-        return streams.open(stamp)
+        return streams.open(lambda: stamp_run(cache.folder(name), with_responses=True))
 
     return Router("/data", route_handlers=[runs, list_events, run, samples, sample, media, run_events])
-
-
-def _stamp(path: os.PathLike[str]) -> tuple[int, int, int]:
-    try:
-        found = os.stat(path)
-    except FileNotFoundError:
-        return (0, 0, 0)
-    return (found.st_mtime_ns, found.st_size, found.st_ino)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from assay.core.disk_space import DISK_FULL
 from assay.core.errors import AssayError, AuthorError, BackendError, PlanError, Problem, UsageError
-from assay.results.disk_space import DISK_FULL
 
 _NOT_NOW = ("STORE-023", DISK_FULL)
 """Temporary errors: the database is not available, or the disk is full."""

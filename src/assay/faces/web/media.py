@@ -13,8 +13,8 @@ from typing import Any
 from litestar import Request, Response
 from litestar.response import Stream
 
+from assay.app.viewed_runs import find_run_medium
 from assay.faces.web.error_responses import not_found_error
-from assay.results.media_store import find_medium
 
 _RANGE = re.compile(r"bytes=(\d{1,15})-(\d{0,15})")
 _MOST_AT_ONCE = 4 << 20
@@ -26,7 +26,7 @@ _PIECE = 256 << 10
 
 def build_media_response(request: Request[Any, Any, Any], run: Path, sha256: str) -> Response[bytes] | Stream:
     """Return a medium of a run, or the requested range of it."""
-    stored = find_medium(run, sha256)
+    stored = find_run_medium(run, sha256)
     if stored is None:
         raise not_found_error("image, audio or video in this run")
     headers = {

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import msgspec
 
+from assay.app.viewed_runs import ViewedRuns, open_view
 from assay.core.errors import StoreError
 from assay.faces.web.answers import ResponseBody
 from assay.faces.web.error_responses import not_found_error
-from assay.results.run_list import RunList
 from assay.results.run_view import RunView
 
 _MOST_RUNS = 32
@@ -41,7 +41,7 @@ class _OpenRun:
 class RunCache:
     """The runs of a list by name, as response bodies."""
 
-    def __init__(self, runs: RunList) -> None:
+    def __init__(self, runs: ViewedRuns) -> None:
         self.runs = runs
         self._open_runs: OrderedDict[Path, _OpenRun] = OrderedDict()
         self._lock = threading.Lock()
@@ -83,7 +83,7 @@ class RunCache:
 
     def folder(self, name: str) -> Path:
         """Return a run's folder."""
-        folder = self.runs.folder(name)
+        folder = self.runs.find_folder(name)
         if folder is None:
             raise not_found_error("run")
         return folder
@@ -100,7 +100,7 @@ class RunCache:
                     run.bodies.clear()
                 yield run
         except (FileNotFoundError, StoreError):
-            if self.runs.folder(name) is not None:
+            if self.runs.find_folder(name) is not None:
                 raise
             with self._lock:
                 self._open_runs.pop(folder, None)
@@ -111,7 +111,7 @@ class RunCache:
             run = self._open_runs.get(folder)
             if run is None:
                 run = self._open_runs[folder] = _OpenRun(
-                    RunView(folder, look=f"{self._process}.{next(self._changes)}")
+                    open_view(folder, f"{self._process}.{next(self._changes)}")
                 )
             self._open_runs.move_to_end(folder)
             self._evict_oldest()

@@ -16,12 +16,12 @@ from litestar import MediaType, Request, Response, Router, delete, get, post
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import JSONBody
 
-from assay.core.markup import Markup, tag
 from assay.faces.web.answers import ResponseBody, build_response
 from assay.faces.web.error_responses import missing_token_error
 from assay.faces.web.security.access import PUBLIC
 from assay.faces.web.security.sessions import Sessions
 from assay.results.pages.bundle import build_script, build_style
+from assay.results.pages.markup import Markup, tag
 
 _AnyRequest = Request[Any, Any, Any]
 _FOR_EVER = "public, max-age=31536000, immutable"

@@ -11,6 +11,7 @@ from assay.app.team.leaderboard import open_team_runs, read_board_options
 from assay.app.team.settings import TeamSettings
 from assay.app.team.supervise import Supervisor
 from assay.app.team.team import Team
+from assay.app.viewed_runs import ViewedRuns
 from assay.core.roles import Role
 from assay.faces.web.api.document import openapi_config
 from assay.faces.web.api.router import PATH, api_router
@@ -26,7 +27,6 @@ from assay.faces.web.security.gate import Bounds
 from assay.faces.web.security.hosts import Hosts, is_loopback
 from assay.faces.web.security.sessions import Sessions
 from assay.faces.web.server import Server, listen
-from assay.results.run_list import RunList
 
 USUAL_PORT = 8422
 SERVE_PAGES = (
@@ -63,7 +63,7 @@ class TeamServer:
         self._host = settings.host
         self.supervisor = Supervisor(team.settings, team.queue)
         streams = Streams()
-        runs = RunList((Path(team.settings.runs_dir),))
+        runs = ViewedRuns((Path(team.settings.runs_dir),))
         self._boards = BoardCache(
             runs, lambda: open_team_runs(team), lambda opened: read_board_options(team, opened)
         )

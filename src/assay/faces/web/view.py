@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from assay.app.leaderboard import IndexedRuns
+from assay.app.viewed_runs import ViewedRuns
 from assay.core.errors import Problem, UsageError
 from assay.core.roles import Bearer, Role
 from assay.faces.web.app import WebSettings, make_app
@@ -21,7 +22,6 @@ from assay.faces.web.pages import pages_router
 from assay.faces.web.security.hosts import Hosts, is_loopback
 from assay.faces.web.security.sessions import Sessions, accept_one_token, new_token
 from assay.faces.web.server import Server, listen
-from assay.results.run_list import RunList
 
 USUAL_PORT = 8421
 NEW = "new"
@@ -44,7 +44,7 @@ class Viewer:
 
     def __init__(self, settings: ViewSettings) -> None:
         self._token = _token(settings)
-        runs = RunList(settings.runs)
+        runs = ViewedRuns(settings.runs)
         self._listener = listen(settings.host, settings.port, USUAL_PORT)
         self.port: int = self._listener.getsockname()[1]
         self._host = settings.host

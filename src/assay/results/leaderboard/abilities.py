@@ -72,7 +72,7 @@ def group_columns_by_ability(
         unknown = [name for name in members if name not in places]
         if unknown and is_from_file:
             notes.append(
-                f"ability {ability!r} names datasets that no run has: {listing(unknown)}"
+                f"ability {ability!r} names datasets without runs: {listing(unknown)}"
                 f"{suggest_name(unknown[0], places)}"
             )
         known = [places[name] for name in dict.fromkeys(members) if name in places]

@@ -7,11 +7,9 @@ from typing import get_args
 
 import msgspec
 
-from assay.core.markup import one_file_parts, tag
 from assay.results.leaderboard.board import Board, BoardCell
 from assay.results.leaderboard.exports import Format, export_board
-from assay.results.pages.bundle import build_script, build_style
-from assay.results.pages.file_blocks import render_block
+from assay.results.pages.page_file import render_page_file
 
 
 class BoardPage(msgspec.Struct, frozen=True):
@@ -38,7 +36,4 @@ def build_board_page(board: Board, link_of: Callable[[BoardCell], str | None]) -
 def render_board_page(board: Board) -> str:
     """Return the page as a single HTML file."""
     content = msgspec.json.encode(build_board_page(board, lambda _: None))
-    body = (tag("main", id="page"), render_block("board", content))
-    return "".join(
-        one_file_parts("Leaderboard", build_style(), build_script("board_file"), body, page="leaderboard")
-    )
+    return "".join(render_page_file("Leaderboard", "leaderboard", "board_file", {"board": content}))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 ASSETS = Path(__file__).parent / "assets"
-EntryModule: TypeAlias = Literal["app", "run_file", "compare_file", "board_file"]
+EntryModule: TypeAlias = Literal["app", "run_file", "compare_file", "board_file", "bench_file"]
 """The entry module of a script: all pages of a server, or one single-file page."""
 _IMPORT = re.compile(r'^import \{ (?P<names>[\w, ]+) \} from "\./(?P<module>\w+)\.js";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function\*?|class|const) (?P<name>\w+))", re.MULTILINE)

@@ -9,7 +9,6 @@ from typing import Literal
 
 import msgspec
 
-from assay.core.markup import one_file_parts, tag
 from assay.results.comparison import Fourfold, MetricComparison, RunComparison, Side
 from assay.results.comparison_words import (
     describe_difference,
@@ -25,9 +24,9 @@ from assay.results.comparison_words import (
     summarize_comparison,
 )
 from assay.results.draft_file import replacing_file
-from assay.results.pages.bundle import build_script, build_style
 from assay.results.pages.data import InFile, SampleTable
-from assay.results.pages.file_blocks import DetailBlocks, MediaBlocks, render_block, shorten_responses
+from assay.results.pages.file_blocks import DetailBlocks, MediaBlocks, shorten_responses
+from assay.results.pages.page_file import render_page_file
 from assay.results.paired_runs import pair_tasks
 from assay.results.run_view import RunView
 
@@ -78,7 +77,7 @@ class ComparePage(msgspec.Struct, frozen=True):
     rows: tuple[CompareRow, ...]
     summary: str | None
     """With many tasks, how many differences are significant."""
-    told: tuple[int, ...]
+    notable: tuple[int, ...]
     """Indexes of the rows shown as sentences."""
     notes: tuple[str, ...]
     """Differences between the runs that make the comparison less fair, and omitted samples."""
@@ -190,18 +189,13 @@ def render_compare_page(view: CompareView) -> Iterator[str]:
     order = sorted(range(view.table.n), key=view.interest)
     details = DetailBlocks(view.details(order), media)
     page = msgspec.structs.replace(view.page(), in_file=InFile(view.table.n, tuple(details.places)))
-    return one_file_parts(
+    return render_page_file(
         " vs ".join(side.name for side in view.comparison.sides),
-        build_style(),
-        build_script("compare_file"),
-        (
-            tag("main", id="page"),
-            render_block("comparison", _encode(page)),
-            render_block("table", _encode(view.table)),
-        ),
+        "compare",
+        "compare_file",
+        {"comparison": _encode(page), "table": _encode(view.table)},
         after=(*details.parts, *media.parts),
-        media=True,
-        page="compare",
+        has_media=True,
     )
 
 

@@ -33,6 +33,7 @@ class ScoreRow(msgspec.Struct, frozen=True):
     """The formatted value."""
     interval: str
     n: int
+    n_counted: int
     n_scored: int
     n_unanswered: int
     n_truncated: int

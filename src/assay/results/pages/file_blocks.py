@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from assay.core.markup import Markup
 from assay.results.media_store import find_medium, get_media_folder
+from assay.results.pages.markup import Markup
 
 MOST_ROWS = 30_000
 """Maximum samples in a page's table, which is kept in memory while writing and in the browser."""

@@ -12,17 +12,10 @@ from pathlib import Path
 
 import msgspec
 
-from assay.core.markup import one_file_parts, tag
 from assay.results.draft_file import replacing_file
-from assay.results.pages.bundle import build_script, build_style
 from assay.results.pages.data import InFile
-from assay.results.pages.file_blocks import (
-    MOST_ROWS,
-    DetailBlocks,
-    MediaBlocks,
-    render_block,
-    shorten_responses,
-)
+from assay.results.pages.file_blocks import MOST_ROWS, DetailBlocks, MediaBlocks, shorten_responses
+from assay.results.pages.page_file import render_page_file
 from assay.results.run_view import RunView
 from assay.results.store import HTML_REPORT
 
@@ -46,18 +39,13 @@ def render_report_page(view: RunView) -> Iterator[str]:
     details = DetailBlocks(_details(view, n_rows), media)
     page = msgspec.structs.replace(view.page(), in_file=InFile(n_rows, tuple(details.places)))
     title = ", ".join(dict.fromkeys(task.family or task.name for task in view.manifest.tasks))
-    return one_file_parts(
+    return render_page_file(
         f"{title} · {view.manifest.model.name}",
-        build_style(),
-        build_script("run_file"),
-        (
-            tag("main", id="page"),
-            render_block("run", _encode(page)),
-            render_block("table", _encode(view.table(0, n_rows))),
-        ),
+        "run",
+        "run_file",
+        {"run": _encode(page), "table": _encode(view.table(0, n_rows))},
         after=(*details.parts, *media.parts),
-        media=True,
-        page="run",
+        has_media=True,
     )
 
 

@@ -178,6 +178,7 @@ def _row(metric: Metric, label: str, role: Role) -> ScoreRow:
         shown=format_metric_value(metric),
         interval=format_metric_interval(metric),
         n=metric.n,
+        n_counted=metric.n_counted,
         n_scored=metric.n_scored,
         n_unanswered=metric.n_unanswered,
         n_truncated=metric.n_truncated,

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from assay.core.errors import find_raise_origin
+from assay.core.method import Method
 from assay.core.score import MACRO, Metric, Score, Verdict
 from assay.scoring.metrics.corpus_counts import CorpusCounts
 from assay.scoring.scorers.list_values import (
@@ -24,7 +25,7 @@ from assay.scoring.scorers.list_values import (
 
 
 def corpus_metrics(
-    track: str,
+    track: Method,
     name: str,
     scores: Sequence[Score],
     rows: Mapping[str, tuple[Any, Any]],
@@ -45,7 +46,7 @@ def corpus_metrics(
 
 
 def build_count_metrics(
-    track: str, name: str, scores: Sequence[Score], parts: Mapping[str, float]
+    track: Method, name: str, scores: Sequence[Score], parts: Mapping[str, float]
 ) -> list[Metric]:
     """Return a sum over all rows and over each group; `parts` maps sample ids to their parts."""
     metrics = []
@@ -60,7 +61,7 @@ def build_count_metrics(
     return metrics
 
 
-def lost_metric(track: str, name: str, scores: Sequence[Score], why: str) -> Metric:
+def lost_metric(track: Method, name: str, scores: Sequence[Score], why: str) -> Metric:
     """Return a metric without a value over all rows, with the reason."""
     metric_without_value = _assemble_metric(
         scores[0].task, track, name, None, None, (None, None), _Outcomes.of(scores), 0
@@ -104,7 +105,7 @@ class RunningCorpus:
             self._groups[name] = part = _Part(self._make())
         return part
 
-    def metrics(self, track: str) -> list[Metric]:
+    def metrics(self, track: Method) -> list[Metric]:
         """Return the value over all rows, over each group, and the groups' mean; empty if no row counts.
 
         If the computation raises, the value is missing and has a reason; the rows' own values remain.
@@ -120,7 +121,7 @@ class RunningCorpus:
             )
             return [msgspec.structs.replace(metric_without_value, why=why)]
 
-    def _build_metrics(self, track: str) -> list[Metric]:
+    def _build_metrics(self, track: Method) -> list[Metric]:
         if not self._whole.counts.has_rows:
             for part in self._groups.values():
                 part.counts.drop_rows()
@@ -128,7 +129,7 @@ class RunningCorpus:
         parts = [self._metric(track, group, part) for group, part in self._groups.items()]
         return _append_macro(whole, parts)
 
-    def _metric(self, track: str, group: str | None, part: _Part) -> Metric:
+    def _metric(self, track: Method, group: str | None, part: _Part) -> Metric:
         counts = part.counts
         value = counts.value() / self._scale if counts.n else None
         found = counts.interval()
@@ -177,7 +178,7 @@ def _groups(scores: Sequence[Score]) -> dict[str, list[Score]]:
 
 
 def _metric(
-    track: str,
+    track: Method,
     metric: Any,
     name: str,
     group: str | None,
@@ -208,7 +209,7 @@ def _metric(
 
 def _assemble_metric(
     task: str,
-    track: str,
+    track: Method,
     name: str,
     group: str | None,
     value: float | None,

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from assay.core.method import Method
 from assay.core.request import Generate
 from assay.core.response import Finish, Output
 from assay.core.sample import Sample
@@ -70,7 +71,7 @@ class GeneratedOption:
 
     def __init__(
         self,
-        track: str = "gen",
+        track: Method = Method.GEN,
         faithful: bool = False,
         extract: str = "",
         several: RepeatRule = "",
@@ -160,7 +161,7 @@ class GeneratedAnswer:
 
     def __init__(
         self,
-        track: str = "gen",
+        track: Method = Method.GEN,
         faithful: bool = False,
         extract: str = "",
         several: RepeatRule = "",

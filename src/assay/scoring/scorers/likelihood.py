@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias, get_args
 
+from assay.core.method import Method
 from assay.core.response import Likelihood
 from assay.core.sample import Sample
 from assay.core.score import OptionNumbers, Ratio, Score, Verdict
@@ -62,12 +63,17 @@ class OptionLikelihood:
     """
 
     def __init__(
-        self, track: str = "ppl", score_by: ScoreBy = "sum", several_right: Literal["any"] | None = None
+        self,
+        track: Method = Method.PPL,
+        score_by: ScoreBy = "sum",
+        several_right: Literal["any"] | None = None,
     ) -> None:
         if several_right not in (None, "any"):
             raise ValueError(f"several_right must be any, as one option is chosen, not {several_right!r}")
         metric = SEVERAL_METRICS[several_right]
-        self.gives = (metric, *(f"{metric}_{one}" for one in SCORE_BY))
+        # Only pmi needs requests that are not sent otherwise.
+        given = [one for one in SCORE_BY if one != "pmi" or score_by == "pmi"]
+        self.gives = (metric, *(f"{metric}_{one}" for one in given))
         if score_by not in SCORE_BY:
             raise ValueError(f"score_by must be one of {', '.join(SCORE_BY)}, not {score_by!r}")
         self.track = track
@@ -157,7 +163,7 @@ class WholeTextLikelihood:
 
     gives = (ACCURACY,)
 
-    def __init__(self, track: str = "ppl", faithful: bool = True, normalised: bool = False) -> None:
+    def __init__(self, track: Method = Method.PPL, faithful: bool = True, normalised: bool = False) -> None:
         self.track = track
         self._unscored = int(faithful and not normalised)
         self._normalised = normalised
@@ -185,7 +191,7 @@ class WholeTextLikelihood:
 
 
 def _build_ranked_score(
-    track: str,
+    track: Method,
     sample: Sample,
     answers: Sequence[AnsweredRequest],
     options: tuple[OptionNumbers, ...],
@@ -225,7 +231,7 @@ class TextLikelihood:
 
     gives = (PERPLEXITY, "perplexity_word", "perplexity_byte", "bits_per_byte")
 
-    def __init__(self, track: str = "ppl") -> None:
+    def __init__(self, track: Method = Method.PPL) -> None:
         self.track = track
 
     def score(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> Score:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Literal
 
+from assay.core.method import Method
 from assay.core.response import LabelProbs
 from assay.core.sample import Sample
 from assay.core.score import MASS, OptionNumbers, Score, Verdict
@@ -36,7 +37,7 @@ class LabelProbability:
     with `several_right` the metric's name says so.
     """
 
-    def __init__(self, track: str = "prob", several_right: Literal["any"] | None = None) -> None:
+    def __init__(self, track: Method = Method.PROB, several_right: Literal["any"] | None = None) -> None:
         if several_right not in (None, "any"):
             raise ValueError(f"several_right must be any, as one option is chosen, not {several_right!r}")
         self.track = track

@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from assay.core.errors import PlanError, Problem, listing, suggest_name
+from assay.core.method import Method
 from assay.core.sample import Sample
 from assay.core.score import Attempt
 from assay.core.task import ComponentSpec, CorpusScorer, Scorer
@@ -60,11 +61,13 @@ def make_scorer(spec: ComponentSpec) -> Scorer | CorpusScorer:
                 )
             )
     # A scorer may take another scorer, by name.
-    args = {
+    args: dict[str, Any] = {
         name: make_scorer(value) if isinstance(value, ComponentSpec) else value
         for name, value in spec.args.items()
     }
     try:
+        if "track" in args:
+            args["track"] = Method(args["track"])
         return make(**args)
     except ValueError as error:
         raise PlanError(

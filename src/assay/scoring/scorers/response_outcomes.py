@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias, TypeVar
 
+from assay.core.method import Method
 from assay.core.response import Completion, Failure, Outcome, Output
 from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
@@ -62,7 +63,7 @@ def format_gold_labels(sample: Sample) -> str | None:
 
 
 def build_score(
-    track: str,
+    track: Method,
     sample: Sample,
     task: str,
     verdict: Verdict,
@@ -84,7 +85,7 @@ def build_score(
 
 
 def build_failed_score(
-    track: str,
+    track: Method,
     sample: Sample,
     answers: Sequence[AnsweredRequest],
     why: str,

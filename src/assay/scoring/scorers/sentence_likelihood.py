@@ -13,11 +13,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from assay.core.difference import Difference
+from assay.core.method import Method
 from assay.core.response import Likelihood
 from assay.core.sample import Sample
 from assay.core.score import OptionNumbers, Score, Verdict
 from assay.core.task import AnsweredRequest
-from assay.scoring.differences import Difference
 from assay.scoring.originals.ultraeval.named_metrics import read_metrics
 from assay.scoring.scorers.likelihood import option_values
 from assay.scoring.scorers.response_outcomes import (
@@ -82,7 +83,7 @@ SENTENCE_METRICS: Mapping[str, Callable[[_RankedOptions], float]] = {
 }
 """The metrics for ranked options that a task config may name."""
 
-CORRECTED: Mapping[str, Difference] = {
+CORRECTED: Mapping[str, Difference[object]] = {
     "log_prob": Difference(
         "ties are broken by a hash of all scores; a score that is not a number is the worst",
         "the first option wins a tie; a score that is not a number is a failure",
@@ -112,7 +113,7 @@ class SentenceLikelihood:
 
     def __init__(
         self,
-        track: str = "ppl",
+        track: Method = Method.PPL,
         metrics: Mapping[str, Mapping[str, Any]] | None = None,
         normalised: bool = False,
         faithful: bool = False,

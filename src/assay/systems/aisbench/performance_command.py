@@ -17,18 +17,19 @@ from assay.app.dialects import TABLE, detect_dialect
 from assay.app.offline.watch import deferring_seal
 from assay.app.settings import RunSettings, resolve_settings
 from assay.bench.aisbench_profile import NoResult
-from assay.core.errors import AssayError, Problem, StoreError, UsageError
+from assay.core.errors import AssayError, Problem, StoreError
 from assay.core.origin import Origin
 from assay.dialects.openicl.performance_summary import PerformanceSummary
 from assay.faces.cli.bench import FAILED_CALLS
 from assay.faces.cli.bench_screen import BenchScreen
 from assay.faces.cli.render import out, show_error
-from assay.systems.aisbench.performance import ReadyLoad, measure_load, prepare_load
+from assay.systems.aisbench.performance import PerfOptions, ReadyLoad, measure_load, perf_notes, prepare_load
 from assay.systems.aisbench.performance_files import write_performance
 from assay.systems.aisbench.performance_loads import PerfLoad, perf_loads
-from assay.systems.aisbench.performance_plan import PerfOptions, perf_notes
+from assay.systems.command_line import print_notes
+from assay.systems.flag_table import usage_error
 from assay.systems.opencompass.config_plan import CommandNames, PlannedRun, Planner
-from assay.systems.opencompass.config_runs import ERROR_STATUS, print_note, search_configs
+from assay.systems.opencompass.config_runs import ERROR_STATUS, search_configs
 from assay.systems.opencompass.work_folder import WorkFolder
 
 _READ_SETTINGS = ("meta", "table", "data_root", "fidelity", "method", "offline")
@@ -52,32 +53,26 @@ class PerformanceCommand(NamedTuple):
     is_dry: bool = False
     is_search: bool = False
     has_spec_decode: bool = False
-    ignored_flags: Sequence[str] = ()
-    """A note for each flag without effect."""
 
 
 def run_performance(command: PerformanceCommand) -> int:
     """Carry out a command; return the exit status."""
-    for line in command.ignored_flags:
-        print_note(line)
     planner = Planner(command.config_dir, command.root)
     if command.is_search:
         return search_configs(planner, command.names)
     summary = planner.performance_summary(command.names)
     if command.is_viz or command.reuse is not None:
         if not command.is_viz:
-            print_note(
-                "mode perf --reuse sends no requests; it reports earlier measurements, like mode perf_viz"
-            )
+            note = "mode perf --reuse sends no requests; it reports earlier measurements, like mode perf_viz"
+            print_notes([note])
         return _report_again(planner, command, summary)
     plan = planner.plan(command.names, needs_judge=False, is_timed=True)
-    for note in plan.notes:
-        print_note(note)
+    print_notes(plan.notes)
     with deferring_seal(planned.model.model for planned in plan.runs):
         ready = [one for planned in plan.runs for one in _prepare_loads(planned, command)]
         if command.is_dry:
             for one in ready:
-                _show(one)
+                _show_load(one)
             return 0
         work = WorkFolder.new(command.work_dir)
         work.write_config(plan.values)
@@ -91,15 +86,15 @@ def _measure_all(
     status = 0
     for number, one in enumerate(ready, 1):
         try:
-            done = _measure(one, command, work, summary)
+            outcome = _measure(one, command, work, summary)
         except AssayError as error:
             show_error(error)
-            done = _LoadOutcome(ERROR_STATUS, is_ended_early=False)
-        status = max(status, done.status)
-        if done.is_ended_early:
+            outcome = _LoadOutcome(ERROR_STATUS, is_ended_early=False)
+        status = max(status, outcome.status)
+        if outcome.is_ended_early:
             # Whoever stops a load does not want the next one.
             if number < len(ready):
-                print_note(f"{len(ready) - number} more loads were not measured")
+                print_notes([f"{len(ready) - number} more loads were not measured"])
             break
     return status
 
@@ -131,22 +126,24 @@ def _prepare_loads(planned: PlannedRun, command: PerformanceCommand) -> list[Rea
     """Return all loads of a model; raise all errors before any request is sent."""
     model = planned.model
     run = _build_read_settings(planned, command)
-    loads = [prepare_load(model, load, run, command.perf) for load in _loads(planned, command, run)]
+    loads = [prepare_load(model, load, run, command.perf) for load in _list_loads(planned, command, run)]
     notes = [
         note
         for ready in loads
-        for note in (*perf_notes(model, command.perf, has_times=ready.has_times), *_part_notes(ready.load))
+        for note in (
+            *perf_notes(model, command.perf, has_times=ready.has_times),
+            *_list_part_notes(ready.load),
+        )
     ]
-    for note in dict.fromkeys((*model.notes, *notes)):
-        print_note(f"{model.abbr}: {note}")
+    print_notes(f"{model.abbr}: {note}" for note in dict.fromkeys((*model.notes, *notes)))
     return loads
 
 
-def _loads(planned: PlannedRun, command: PerformanceCommand, run: RunSettings) -> list[PerfLoad]:
+def _list_loads(planned: PlannedRun, command: PerformanceCommand, run: RunSettings) -> list[PerfLoad]:
     return perf_loads(planned.datasets, command.root, None if run.data_root is None else Path(run.data_root))
 
 
-def _part_notes(load: PerfLoad) -> list[str]:
+def _list_part_notes(load: PerfLoad) -> list[str]:
     return [note for part in load.parts for note in part.notes]
 
 
@@ -170,7 +167,7 @@ def _build_read_settings(planned: PlannedRun, command: PerformanceCommand) -> Ru
     return resolve_settings(flags, os.environ, Path.cwd()).values
 
 
-def _show(ready: ReadyLoad) -> None:
+def _show_load(ready: ReadyLoad) -> None:
     """Show what would be sent."""
     names, shape = ready.names, ready.plan.load.shape
     model = ready.model
@@ -208,7 +205,7 @@ def _report_again(planner: Planner, command: PerformanceCommand, summary: Perfor
     if command.reuse is None:
         what = "mode perf_viz needs an earlier run"
         fix = "add --reuse TIME, or --reuse alone for the latest run"
-        raise UsageError(Problem("USAGE-006", what, fix))
+        raise usage_error(what, fix)
     work = WorkFolder.earlier(command.work_dir, command.reuse, is_timed=True)
     wanted = _find_wanted_loads(planner, command)
     folders = work.benches() if wanted is None else [work.get_bench_folder(*names) for names in wanted]
@@ -237,5 +234,5 @@ def _find_wanted_loads(planner: Planner, command: PerformanceCommand) -> list[tu
     return [
         (planned.model.abbr, load.name)
         for planned in plan.runs
-        for load in _loads(planned, command, _build_read_settings(planned, command))
+        for load in _list_loads(planned, command, _build_read_settings(planned, command))
     ]

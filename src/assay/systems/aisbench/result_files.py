@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from assay.core.method import Method
 from assay.core.prompt import Message, Prompt
 from assay.core.response import Failure
 from assay.core.score import Verdict
@@ -161,7 +162,7 @@ def _lines(spec: TaskSpec, row: AnsweredRow) -> Iterator[dict[str, Any]]:
     head = {"data_abbr": spec.name, "id": row.number}
     failures = [outcome for _, outcome in row.asks if isinstance(outcome, Failure)]
     options = [{"label": label, "ppl": mean_loss(outcome)} for label, _, outcome in iterate_options(row)]
-    if failures and spec.methods[0] != "gen":
+    if failures and spec.methods[0] != Method.GEN:
         failures, options = failures[:1], []  # Labels are compared together or not at all.
     for failure in failures:
         yield {**head, "input": prompt, "error_info": f"{failure.kind}: {failure.message}"}
@@ -182,7 +183,7 @@ def _lines(spec: TaskSpec, row: AnsweredRow) -> Iterator[dict[str, Any]]:
 def _n_answers(spec: TaskSpec) -> int:
     """Return the number of answers requested for each row."""
     n: int = spec.settings.get("n", 1)
-    return n if spec.methods[0] == "gen" else 1
+    return n if spec.methods[0] == Method.GEN else 1
 
 
 # --- details ---
@@ -201,7 +202,7 @@ def _details(spec: TaskSpec, rows: Sequence[AnsweredRow], wanted: DetailOptions)
         is_listed |= evaluator in EVALUATORS and EVALUATORS[evaluator].has_details
         content[_DETAILS] = {str(row.number): _detail(spec, row, is_listed=is_listed) for row in rows}
         # AISBench has one format for texts and for likelihoods of a service.
-        content["type"] = "GEN" if spec.methods[0] == "gen" or _is_faithful(spec) else "PPL"
+        content["type"] = "GEN" if spec.methods[0] == Method.GEN or _is_faithful(spec) else "PPL"
     # The original computes the rate only from its details by row.
     if wanted.extract_rate and (not _is_faithful(spec) or "type" in content):
         n_found = sum(bool(row.score is not None and row.score.answer) for row in rows)

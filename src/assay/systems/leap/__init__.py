@@ -1,1 +1,1 @@
-"""LEAP: its command line (`command`) and its result files (`result_files`)."""
+"""LEAP: its flags (`flags`), its command (`command`) and its result files (`result_files`)."""

@@ -1,1 +1,1 @@
-"""LLMBox: its command line (`command`) and the table of its flags (`flags`)."""
+"""LLMBox: its flags (`flags`) and its command (`command`)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from assay.core.method import Method
 from assay.core.prompt import Prompt
 from assay.core.response import Completion, Failure, Likelihood, Outcome, Output
 from assay.core.score import Score
@@ -45,7 +46,7 @@ def read_rows_by_task(run: StoredRun) -> dict[str, list[AnsweredRow]]:
 
 
 def _pair_outcomes(
-    record: SampleRecord, method: str, responses: ResponseIndex
+    record: SampleRecord, method: Method, responses: ResponseIndex
 ) -> Iterator[tuple[AskRecord, Outcome]]:
     for ask in record.asks:
         if ask.track == method:

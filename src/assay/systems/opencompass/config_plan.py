@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from assay.app.config_declarations import find_config_judge
 from assay.backends.registry import BACKENDS
-from assay.core.errors import AuthorError, Problem, UsageError, listing
+from assay.core.errors import AuthorError, Problem, listing
 from assay.core.origin import Origin
 from assay.dialects.openicl.config.lists import read_dict_list, read_model_dicts, read_summarizer
 from assay.dialects.openicl.config.loading import ConfigFiles, LoadedConfig
@@ -27,6 +27,7 @@ from assay.dialects.openicl.performance_summary import (
     read_performance_summary,
 )
 from assay.dialects.openicl.summary import ConfigSummary, read_summary
+from assay.systems.flag_table import usage_error
 
 _COMBINATIONS = "model_dataset_combinations"
 _DEFAULT_SUMMARIZER = "example"
@@ -115,7 +116,7 @@ class Planner:
         if needs_model and not has_combinations and not any(entries for _, entries in written):
             what = "no model is named"
             fix = "add --models NAME, --hf-path FOLDER, or `models` in the config"
-            raise UsageError(Problem("USAGE-006", what, fix))
+            raise usage_error(what, fix)
         models = [
             one for source, entries in written for one in read_models(entries, source, is_timed=is_timed)
         ]
@@ -156,7 +157,7 @@ class Planner:
         if without and any(entries for _, entries in sources):
             flags = listing(f"--{name.replace('_', '-')}" for name in without)
             what = f"{flags} is set, but none of the models has it"
-            raise UsageError(Problem("USAGE-006", what, "remove it, or set it in the model's config"))
+            raise usage_error(what, "remove it, or set it in the model's config")
 
     def _find_model(self, name: str) -> list[Mapping[str, Any]]:
         path = Path(name)
@@ -185,11 +186,7 @@ class Planner:
         if config is not None:
             return (str(config.path),)
         what = "no dataset is named"
-        raise UsageError(
-            Problem(
-                "USAGE-006", what, "add --datasets NAME, --custom-dataset-path data.csv, or a config file"
-            )
-        )
+        raise usage_error(what, "add --datasets NAME, --custom-dataset-path data.csv, or a config file")
 
     def _find_dataset(self, name: str, presets: Container[str]) -> str:
         path = Path(re.split(r"(?<=\.py)[/:]", name)[0])
@@ -265,7 +262,7 @@ def _require_config_file(config: str) -> Path:
     path = Path(config)
     if not path.is_file():
         what = f"the config {config!r} does not exist"
-        raise UsageError(Problem("USAGE-006", what, "give the path of a Python file"))
+        raise usage_error(what, "give the path of a Python file")
     return path
 
 

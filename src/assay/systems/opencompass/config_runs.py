@@ -16,17 +16,19 @@ from assay.app.config_declarations import export_model_key
 from assay.app.offline.watch import deferring_seal
 from assay.app.settings import Settings, resolve_settings
 from assay.backends.registry import BACKENDS
-from assay.core.errors import AssayError, Problem, StoreError, UsageError
+from assay.core.errors import AssayError, Problem, StoreError
+from assay.core.method import Method
 from assay.core.origin import Origin
 from assay.dialects.openicl.arguments import NO_META_TEMPLATE
 from assay.dialects.openicl.config_search import ConfigKind
 from assay.dialects.openicl.models import ModelConfig
-from assay.faces.cli.render import err, out, print_table, show_error
+from assay.faces.cli.render import out, print_table, show_error
 from assay.faces.cli.run import evaluate_and_show, get_exit_status
 from assay.results.read import StoredRun
 from assay.systems.aisbench import result_files
 from assay.systems.aisbench.custom_config import write_custom_config
-from assay.systems.command_line import ForeignParser
+from assay.systems.command_line import print_notes
+from assay.systems.flag_table import usage_error
 from assay.systems.opencompass.config_plan import CommandNames, ConfigPlan, PlannedRun, Planner
 from assay.systems.opencompass.result_files import DetailOptions, System, write_predictions, write_results
 from assay.systems.opencompass.summary_table import (
@@ -36,7 +38,7 @@ from assay.systems.opencompass.summary_table import (
     summary_table,
     write_summary,
 )
-from assay.systems.opencompass.work_folder import LATEST, WorkFolder
+from assay.systems.opencompass.work_folder import WorkFolder
 
 Stage: TypeAlias = Literal["all", "infer", "score", "viz"]
 
@@ -44,6 +46,8 @@ ERROR_STATUS = 2
 """Exit status if an error kept a model from being evaluated."""
 _OF_TABLES = ("table", "meta", "method")
 """Settings that define how a table is read."""
+_MODEL_FIELDS = ("url", "model_name", "host_ip", "host_port", "path", "batch_size", "request_rate")
+"""Flags that set a field of the named models."""
 _KINDS: Sequence[ConfigKind] = ("models", "datasets", "summarizers")
 
 
@@ -63,114 +67,51 @@ class ConfigCommand(NamedTuple):
     """Settings for every run, with the names of `assay run`."""
     is_dry: bool = False
     is_search: bool = False
-    ignored_flags: Sequence[str] = ()
-    """A note for each flag without effect."""
 
 
-def add_shared_flags(parser: ForeignParser) -> None:
-    """Add the flags that both systems have, and Assay's own."""
-    parser.add_argument("config", nargs="?", help="config with models, datasets and a summarizer")
-    parser.add_argument("--models", nargs="+", help="config names, or Assay model names")
-    parser.add_argument("--datasets", nargs="+", help="config names: NAME, NAME/SUFFIX, or files")
-    parser.add_argument("--summarizer", help="config name: NAME, NAME/VARIABLE, or a file")
-    parser.add_argument(
-        "-r",
-        "--reuse",
-        nargs="?",
-        const=LATEST,
-        metavar="TIME",
-        help="resume an earlier run [the latest]",
-    )
-    parser.add_argument("-w", "--work-dir", default="outputs/default", help="[outputs/default]")
-    parser.add_argument("--config-dir", default="configs", help="your own configs [configs]")
-    parser.add_argument("--dry-run", action="store_true", help="show the plan without sending requests")
-    parser.add_argument("--custom-dataset-path", metavar="FILE")
-    parser.add_argument("--custom-dataset-meta-path", metavar="FILE")
-    parser.add_argument("--custom-dataset-data-type", choices=["mcq", "qa"])
-    parser.add_argument("--custom-dataset-infer-method", choices=["gen", "ppl"])
-    own = parser.add_own_group()
-    own.add_argument("--openicl-root", metavar="DIR", help="checkout whose configs and classes are used")
-    own.add_argument("--data-root", metavar="DIR", help="folder of datasets by name")
-    own.add_argument("--url", help="address of the named models")
-    own.add_argument("--model-name", help="name of the model on the server")
-    own.add_argument("--host-ip", metavar="HOST")
-    own.add_argument("--host-port", type=int, metavar="PORT")
-    own.add_argument("--path", help="folder or hub name of the weights")
-    own.add_argument("--judge", metavar="MODEL", help="model that grades answers")
-    own.add_argument("--seed", type=int, help="seed of all random draws [0]")
-    own.add_argument("--fidelity", choices=["corrected", "faithful"], help="reproduce the original exactly")
-    own.add_argument("--offline", action="store_true", help="connect only to the named servers")
-    own.add_argument("--no-cache", action="store_true", help="do not use the answer cache")
-
-
-def read_shared_names(given: argparse.Namespace, entries: Sequence[Mapping[str, Any]] = ()) -> CommandNames:
-    """Return the names given by the flags that both systems have."""
-    if given.config and given.custom_dataset_path:
+def read_names(flags: argparse.Namespace, entries: Sequence[Mapping[str, Any]] = ()) -> CommandNames:
+    """Return the names on the command line of either system."""
+    if flags.config and flags.custom_dataset_path:
         what = "a config and --custom-dataset-path are both set; the original would ignore the second"
-        raise UsageError(Problem("USAGE-006", what, "remove one of them"))
-    if given.datasets and given.custom_dataset_path:
+        raise usage_error(what, "remove one of them")
+    if flags.datasets and flags.custom_dataset_path:
         what = "--datasets and --custom-dataset-path are both set; the original would ignore the second"
-        raise UsageError(Problem("USAGE-006", what, "remove one of them"))
-    meta = given.custom_dataset_meta_path
+        raise usage_error(what, "remove one of them")
+    meta = flags.custom_dataset_meta_path
     if meta is not None and not Path(meta).is_file():
         what = f"--custom-dataset-meta-path: the file {meta!r} does not exist"
-        raise UsageError(Problem("USAGE-006", what, "give the path of a JSON file"))
-    fields = {name: getattr(given, name) for name in ("url", "model_name", "host_ip", "host_port", "path")}
-    fields["batch_size"] = getattr(given, "batch_size", None)
-    fields["request_rate"] = getattr(given, "request_rate", None)
+        raise usage_error(what, "give the path of a JSON file")
+    fields = {name: getattr(flags, name, None) for name in _MODEL_FIELDS}
     return CommandNames(
-        given.config,
-        given.models or (),
-        given.datasets or (),
-        given.summarizer,
-        given.custom_dataset_path,
+        flags.config,
+        flags.models or (),
+        flags.datasets or (),
+        flags.summarizer,
+        flags.custom_dataset_path,
         entries,
         fields,
     )
 
 
-def read_shared_settings(given: argparse.Namespace) -> dict[str, Any]:
-    """Return the settings of the shared flags for every run."""
-    table = {"data_type": given.custom_dataset_data_type} if given.custom_dataset_data_type else None
-    return {
-        "method": (given.custom_dataset_infer_method,) if given.custom_dataset_infer_method else None,
-        "meta": given.custom_dataset_meta_path,
-        "table": table,
-        "max_tokens": getattr(given, "max_out_len", None),
-        "limit": None if given.num_prompts is None else f"first:{given.num_prompts}",
-        "data_root": given.data_root,
-        "judge": given.judge,
-        "seed": given.seed,
-        "fidelity": given.fidelity,
-        "fresh": given.fresh,
-        "reuse": True if given.reuse is not None else None,
-        "offline": given.offline or None,
-        "cache": False if given.no_cache else None,
-    }
-
-
 def run_configs(command: ConfigCommand) -> int:
     """Carry out a command; return the exit status."""
-    for line in command.ignored_flags:
-        print_note(line)
     planner = Planner(command.config_dir, command.root)
     if command.is_search:
         return search_configs(planner, command.names)
     if command.stage in ("score", "viz") and command.reuse is None:
         what = f"mode {'eval' if command.stage == 'score' else 'viz'} needs the answers of an earlier run"
-        raise UsageError(Problem("USAGE-006", what, "add --reuse TIME, or --reuse alone for the latest run"))
+        raise usage_error(what, "add --reuse TIME, or --reuse alone for the latest run")
     if command.stage == "viz" and not (
         command.names.config or command.names.models or command.names.datasets
     ):
-        work = _work_folder(command)
+        work = _open_work_folder(command)
         return _report_summary(work, [(name, name) for name in work.models()], None, command)
     has_judge = command.settings.get("judge") is not None or command.stage in ("infer", "viz")
     plan = planner.plan(command.names, needs_model=command.stage != "viz", needs_judge=not has_judge)
-    for note in (*plan.notes, *plan.summary.notes):
-        print_note(note)
+    print_notes((*plan.notes, *plan.summary.notes))
     if command.is_dry:
         return _show_plan(plan, command)
-    work = _work_folder(command)
+    work = _open_work_folder(command)
     status = 0
     if command.stage != "viz":
         work.write_config(plan.values)
@@ -188,7 +129,7 @@ def run_configs(command: ConfigCommand) -> int:
     )
 
 
-def _work_folder(command: ConfigCommand) -> WorkFolder:
+def _open_work_folder(command: ConfigCommand) -> WorkFolder:
     if command.reuse is None:
         return WorkFolder.new(command.work_dir)
     return WorkFolder.earlier(command.work_dir, command.reuse)
@@ -197,18 +138,17 @@ def _work_folder(command: ConfigCommand) -> WorkFolder:
 def _run_safely(planned: PlannedRun, plan: ConfigPlan, command: ConfigCommand, work: WorkFolder) -> int:
     """Run one model; report its errors and continue with the other models."""
     try:
-        return _run(planned, plan, command, work)
+        return _run_model(planned, plan, command, work)
     except AssayError as error:
         show_error(error)
         return ERROR_STATUS
 
 
-def _run(planned: PlannedRun, plan: ConfigPlan, command: ConfigCommand, work: WorkFolder) -> int:
+def _run_model(planned: PlannedRun, plan: ConfigPlan, command: ConfigCommand, work: WorkFolder) -> int:
     model = planned.model
-    for note in model.notes:
-        print_note(f"{model.abbr}: {note}")
+    print_notes(f"{model.abbr}: {note}" for note in model.notes)
     planned, command = _apply_custom_config(planned, command, plan, work.path / "configs")
-    settings = _settings(planned, command, plan, work)
+    settings = _build_settings(planned, command, plan, work)
     retry = "--reuse" if command.system == "aisbench" else "--retry-failed"
     finished = evaluate_and_show(planned.datasets, settings, plan.summary.groups, retry=retry)
     stored = StoredRun(finished.folder)
@@ -229,7 +169,7 @@ def _write_files(
         return
     for one in result_files.write_predictions(stored, folder, model):
         counted = "they count as wrong, as in the original" if one.is_counted else "they are not in the score"
-        print_note(f"{model}: {one.n_failed:,} of {one.n:,} {one.noun} of {one.task} failed; {counted}")
+        print_notes([f"{model}: {one.n_failed:,} of {one.n:,} {one.noun} of {one.task} failed; {counted}"])
     if command.stage != "infer":
         result_files.write_results(stored, folder, model, command.details)
 
@@ -241,12 +181,12 @@ def _apply_custom_config(
 
     By default Assay's own rules read a table, unless each row has several answers.
     """
-    settings = _settings(planned, command, plan, None).values
+    settings = _build_settings(planned, command, plan, None).values
     is_faithful = settings.fidelity == "faithful"
     is_generated = is_faithful or (planned.model.drawing.samples or 1) > 1
     if command.system != "aisbench" or command.names.table is None or not is_generated:
         return planned, command
-    if settings.method not in (None, ("gen",)):
+    if settings.method not in (None, (Method.GEN,)):
         return planned, command
     data_type = settings.table.get("data_type")
     config = write_custom_config(
@@ -258,7 +198,7 @@ def _apply_custom_config(
     return planned._replace(datasets=(str(config),)), command._replace(settings=remaining)
 
 
-def _settings(
+def _build_settings(
     planned: PlannedRun, command: ConfigCommand, plan: ConfigPlan, work: WorkFolder | None
 ) -> Settings:
     """Return the settings of one run: the model's config, overridden by the command."""
@@ -266,7 +206,7 @@ def _settings(
     drawing = model.drawing
     dataset_args = {
         "openicl_root": None if command.root is None else str(command.root),
-        "meta_template": _meta_template(model, command.system),
+        "meta_template": _read_meta_template(model, command.system),
         "pred_postprocessor": model.postprocessor,
         "max_out_len": None if model.max_tokens is None else str(model.max_tokens),
         "stop_words": json.dumps(drawing.stop) if drawing.stop else None,
@@ -279,7 +219,7 @@ def _settings(
         "top_p": drawing.top_p,
         "samples": drawing.samples,
         "seed": drawing.seed,
-        **_judge(plan),
+        **_read_judge(plan),
         **{name: value for name, value in command.settings.items() if value is not None},
         "dataset_args": {name: value for name, value in dataset_args.items() if value is not None} or None,
     }
@@ -289,7 +229,7 @@ def _settings(
         flags["runs_dir"] = str(work.get_runs_folder(model.abbr))
         flags["stage"] = command.stage if command.stage != "viz" else None
         if command.stage == "score":
-            flags["answers_from"] = str(_answers(work, model.abbr).path)
+            flags["answers_from"] = str(_require_answers(work, model.abbr).path)
     settings = resolve_settings(flags, os.environ, Path.cwd())
     is_faithful = settings.values.fidelity == "faithful"
     if is_faithful and work is not None and "retry_failed" in flags and command.stage != "score":
@@ -307,21 +247,21 @@ def _settings(
     return settings
 
 
-def _meta_template(model: ModelConfig, system: System) -> str | None:
+def _read_meta_template(model: ModelConfig, system: System) -> str | None:
     """Return the model's role marks, for the datasets."""
     if model.meta_template is not None:
         return json.dumps(model.meta_template)
     return NO_META_TEMPLATE if system == "opencompass" and model.is_service else None
 
 
-def _judge(plan: ConfigPlan) -> dict[str, Any]:
+def _read_judge(plan: ConfigPlan) -> dict[str, Any]:
     """Return the judge that the configs name, if one is needed."""
     if plan.judge is None:
         return {}
     return {"judge": plan.judge.model, "judge_args": export_model_key(plan.judge) or None}
 
 
-def _answers(work: WorkFolder, model: str) -> StoredRun:
+def _require_answers(work: WorkFolder, model: str) -> StoredRun:
     run = work.last_run(model)
     if run is None:
         what = f"there are no answers of {model!r} in this folder"
@@ -338,7 +278,7 @@ def _report_summary(
     for abbr, name in models:
         run = work.last_run(abbr, is_complete=True)
         if run is None:
-            print_note(f"{abbr}: there are no scores in this folder")
+            print_notes([f"{abbr}: there are no scores in this folder"])
         else:
             is_aisbench = command.system == "aisbench"
             results = result_files.read_results(work.path, abbr, run) if is_aisbench else {}
@@ -366,7 +306,9 @@ def _show_plan(plan: ConfigPlan, command: ConfigCommand) -> int:
             out.print(f"  [yellow]note[/]      {escape(note)}", soft_wrap=True)
         compiled = [
             one.compiled
-            for one in check(planned.datasets, _settings(planned, command, plan, None), with_model=False)
+            for one in check(
+                planned.datasets, _build_settings(planned, command, plan, None), with_model=False
+            )
         ]
         show_all_compiled(compiled, [one.task for one in compiled])
     return 0
@@ -405,8 +347,3 @@ def _find_configs(
     files = planner.places.files(kind)
     yield from ((name, "(Assay's own)") for name in presets if name not in files)
     yield from ((paths[0].stem, str(paths[0])) for _, paths in sorted(files.items()))
-
-
-def print_note(line: str) -> None:
-    """Print a note to standard error."""
-    err.print(f"[dim]{escape(line)}[/]", soft_wrap=True)

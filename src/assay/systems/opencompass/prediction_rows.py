@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from assay.core.method import Method
 from assay.core.prompt import Prompt
 from assay.core.request import Span
 from assay.core.response import LabelProbs, Likelihood
@@ -41,8 +42,8 @@ class OpenCompassRows:
 
     def prediction(self, row: AnsweredRow) -> dict[str, Any]:
         """Return the prediction for one row."""
-        prediction = self._asked(row)
-        prediction |= self._answered(row)
+        prediction = self._describe_requests(row)
+        prediction |= self._describe_answer(row)
         gold = self._gold(row)
         return prediction if gold is None or gold in ("", []) else {**prediction, "gold": gold}
 
@@ -66,8 +67,8 @@ class OpenCompassRows:
     def details(self, rows: Sequence[AnsweredRow]) -> Any:
         """Return the details of all rows."""
         if self._details.are_listed or (self._details.is_own and any(map(_has_own_details, rows))):
-            return [self._details.listed(row, self._gold(row), self._prompt(row)) for row in rows]
-        kind = "GEN" if self._spec.methods[0] == "gen" else "PPL"
+            return [self._details.build_row(row, self._gold(row), self._prompt(row)) for row in rows]
+        kind = "GEN" if self._spec.methods[0] == Method.GEN else "PPL"
         return {"type": kind, **{str(row.number): self._detail(row) for row in rows}}
 
     def _gold(self, row: AnsweredRow) -> Any:
@@ -78,7 +79,7 @@ class OpenCompassRows:
         right: Sequence[str] = [sample.labels[at] for at in sample.gold] or sample.targets
         return None if not right else right[0] if len(right) == 1 else list(right)
 
-    def _asked(self, row: AnsweredRow) -> dict[str, Any]:
+    def _describe_requests(self, row: AnsweredRow) -> dict[str, Any]:
         options = list(iterate_options(row))
         if not options:
             return {"origin_prompt": self._prompt(row)} if row.record.contexts else {}
@@ -87,7 +88,7 @@ class OpenCompassRows:
         return {"in-context examples": self._examples(row, options[0][1]), "origin_prompt": first, **labelled}
 
     def _prompt(self, row: AnsweredRow) -> Any:
-        return self._shown(row.record.contexts[0]) if row.record.contexts else None
+        return self._format_prompt(row.record.contexts[0]) if row.record.contexts else None
 
     def _examples(self, row: AnsweredRow, ask: AskRecord) -> str:
         """Return the solved examples before the question, as in the prompt."""
@@ -99,7 +100,7 @@ class OpenCompassRows:
 
     def _option(self, row: AnsweredRow, ask: AskRecord, outcome: Likelihood) -> dict[str, Any]:
         request = row.record.ask(ask)
-        prompt = self._shown(request.prompt)
+        prompt = self._format_prompt(request.prompt)
         examples = self._examples(row, ask)
         tested = prompt.replace(examples, "") if examples and isinstance(prompt, str) else prompt
         # The original divides by all tokens of the text, including the unscored first one.
@@ -113,15 +114,15 @@ class OpenCompassRows:
             "BPB": loss / max(1, n_bytes or 0),
         }
 
-    def _answered(self, row: AnsweredRow) -> dict[str, Any]:
+    def _describe_answer(self, row: AnsweredRow) -> dict[str, Any]:
         if row.failure is not None:
             return {"error": f"{row.failure.kind}: {row.failure.message}"}
         texts = list_texts(row)
         if texts or row.score is None:
             return {"prediction": texts[0] if len(texts) == 1 else texts}
-        return self._labelled(row)
+        return self._describe_label(row)
 
-    def _labelled(self, row: AnsweredRow) -> dict[str, Any]:
+    def _describe_label(self, row: AnsweredRow) -> dict[str, Any]:
         """Return the chosen label; with label probabilities, also the share of each."""
         answer = None if row.score is None else row.score.answer
         labelled = next((outcome for _, outcome in row.asks if isinstance(outcome, LabelProbs)), None)
@@ -132,7 +133,7 @@ class OpenCompassRows:
         shares = [one / total for one in labelled.probs]
         return {"prediction": shares, "choices": labels, "pred_label": answer}
 
-    def _shown(self, prompt: Prompt) -> Any:
+    def _format_prompt(self, prompt: Prompt) -> Any:
         """Return a prompt; a text that was sent as one chat message stays a text."""
         if not isinstance(prompt, str) and self._is_one_text and len(prompt) == 1:
             return prompt[0].shown
@@ -173,13 +174,13 @@ class _RowDetails:
         self._spec = spec
         self._is_faithful = is_faithful
         is_table = spec.dialect == "table"
-        is_mcq = is_table and settings["layout"].get("data_type") == "mcq" and spec.methods[0] == "gen"
+        is_mcq = is_table and settings["layout"].get("data_type") == "mcq" and spec.methods[0] == Method.GEN
         self._evaluator = _OPTION_EVALUATOR if is_mcq else str(settings.get("evaluator") or "")
         self._letters = (settings.get("evaluator_arguments") or {}).get("options")
         self.are_listed = self._evaluator == _OPTION_EVALUATOR or _has_details(self._evaluator)
         self.is_own = not is_known_evaluator(self._evaluator)
 
-    def listed(self, row: AnsweredRow, gold: Any, prompt: Any) -> dict[str, Any]:
+    def build_row(self, row: AnsweredRow, gold: Any, prompt: Any) -> dict[str, Any]:
         """Return one row, each value a list over the runs."""
         texts = list_texts(row)
         detail: dict[str, Any] = {"example_abbr": self._abbr(row), "pred": texts}

@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from assay.core.method import Method
 from assay.core.metric_order import sort_metrics
 from assay.core.score import NO_METRIC, Metric
 from assay.core.task import TaskSpec
@@ -74,7 +75,7 @@ def select_metrics(spec: TaskSpec, metrics: Sequence[Metric]) -> list[Metric]:
         for one in metrics
         if (one.task, one.method, one.group) == (spec.name, method, None) and one.metric != NO_METRIC
     ]
-    return sort_metrics(own if method == "gen" else [one for one in own if one.is_listed])
+    return sort_metrics(own if method == Method.GEN else [one for one in own if one.is_listed])
 
 
 def scale_value(metric: Metric) -> float | None:

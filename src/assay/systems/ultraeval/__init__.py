@@ -1,1 +1,1 @@
-"""UltraEval: its command lines (`command`) and its result files (`result_files`)."""
+"""UltraEval: its flags (`flags`), its command (`command`) and its result files (`result_files`)."""

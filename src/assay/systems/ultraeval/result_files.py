@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
+from assay.core.method import Method
 from assay.core.prompt import Prompt, final_text, replace_final_text
 from assay.core.response import Completion, Likelihood
 from assay.core.sample import Sample
@@ -43,7 +44,7 @@ _PASSES = "pass@"
 _PASS_K = "pass_k"
 _IN_PERCENT = ("bleu", "chrf", "rouge")
 """Metrics that the original reports from 0 to 100, and Assay as shares."""
-_USUAL_PARAMETERS = {"gen": "vllm_sample", "ppl": "vllm_logprobs"}
+_USUAL_PARAMETERS = {Method.GEN: "vllm_sample", Method.PPL: "vllm_logprobs"}
 _METHODS = {name: original for original, name in METHODS.items()}
 
 
@@ -60,7 +61,7 @@ class _Part(NamedTuple):
     """One method of one task, which the original calls a task."""
 
     spec: TaskSpec
-    method: str
+    method: Method
     written: CollectedTask
     task: TransformTask
     reader: RowAnswerReader | None
@@ -136,7 +137,7 @@ def _unwrap_task(task: Task) -> TransformTask:
     return whole
 
 
-def _reader(task: Task, method: str) -> RowAnswerReader | None:
+def _reader(task: Task, method: Method) -> RowAnswerReader | None:
     """Return the reader of a task's answers, if row metrics compare them."""
     for scorer in task.scorers():
         if isinstance(scorer, ComponentSpec) and scorer.args.get("track") == method:
@@ -206,7 +207,7 @@ def _values(part: _Part, names: Values, score: Score) -> Values:
 def _config(part: _Part, folder: Path, flags: RecordedFlags) -> dict[str, Any]:
     settings, method, config = part.spec.settings, part.method, part.recipe.config
     generate = {"method": _METHODS[method], **_parameters(part, flags)}
-    usual = "general_torch" if method == "gen" else "general_torch_ppl"
+    usual = "general_torch" if method == Method.GEN else "general_torch_ppl"
     return {
         "task_name": part.name,
         "path": str(part.written.data),
@@ -229,7 +230,7 @@ def _parameters(part: _Part, flags: RecordedFlags) -> dict[str, Any]:
         arguments = TransformArguments(params=flags.params or _USUAL_PARAMETERS[part.method])
         args, _ = find_parameters(part.recipe, arguments, is_faithful=True)
         return {"params": named, "args": dict(args)}
-    sampling = part.spec.settings["sampling"] if part.method == "gen" else None
+    sampling = part.spec.settings["sampling"] if part.method == Method.GEN else None
     return {"params": named or flags.params, "args": _format_sampling(sampling)}
 
 
@@ -276,7 +277,7 @@ def _instance(
 ) -> dict[str, Any]:
     values = _values(part, names, score)
     requests = list(_iterate_requests(part, record, responses))
-    if part.method == "gen":
+    if part.method == Method.GEN:
         # As many prompts as outputs: the original sends n requests for n outputs.
         prompts = [prompt for prompt, some in requests for _ in (some or [None])]
         outputs = [text for _, some in requests for text in (some or [None])]

@@ -11,8 +11,7 @@ from assay.app.team.evaluating import _ProgressReporter, evaluate
 from assay.app.team.messages import Evaluate, EvaluationProgress, Event
 from assay.app.team.plan import EvaluationPlan
 from assay.core.errors import PlanError
-from assay.engine.execute import Tally
-from assay.engine.judging import JudgeTally
+from assay.core.tally import JudgeTally, Tally
 
 
 def test_a_judge_at_work_is_told_now_and_then_and_not_with_each_reply() -> None:

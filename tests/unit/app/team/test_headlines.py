@@ -10,6 +10,7 @@ from assay.app.run import run
 from assay.app.settings import RunSettings, Settings
 from assay.app.team.checking import require_headline
 from assay.core.errors import AssayError, AuthorError, PlanError
+from assay.core.method import Method
 
 _TABLES = {
     "options.csv": "question,A,B,category,answer\n1+1=,1,2,sums,B\nred,colour,fruit,words,A\n",
@@ -23,7 +24,7 @@ _TABLES = {
 def given_by_runs(table: Path) -> set[str]:
     """Return the metrics that runs of a table by every method have, over all of its rows."""
     found: set[str] = set()
-    for method in ("ppl", "prob", "gen"):
+    for method in Method:
         values = RunSettings(model="mock", method=(method,), out=str(table.with_name(f"run-{method}")))
         try:
             finished = run(

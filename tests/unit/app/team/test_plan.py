@@ -10,17 +10,18 @@ from hypothesis import strategies as st
 from assay.app.settings import RunSettings
 from assay.app.team.plan import AskedSettings, EvaluationPlan, make_plan, require_no_secrets
 from assay.core.errors import UsageError
-from assay.ledger.datasets import Dataset, Provenance
-from assay.ledger.models import Model
+from assay.core.team import Provenance, RegisteredDataset, RegisteredModel
 
-_MODEL = Model("m", "mock", {"answer": "A"})
-
-
-def dataset(name: str, **settings: Any) -> Dataset:
-    return Dataset(name, f"{name}.csv", "table", Provenance.FOLDER, settings=settings)
+_MODEL = RegisteredModel("m", "mock", {"answer": "A"})
 
 
-def planned(*datasets: Dataset, judge: Model | None = None, **asked: Any) -> EvaluationPlan:
+def dataset(name: str, **settings: Any) -> RegisteredDataset:
+    return RegisteredDataset(name, f"{name}.csv", "table", Provenance.FOLDER, settings=settings)
+
+
+def planned(
+    *datasets: RegisteredDataset, judge: RegisteredModel | None = None, **asked: Any
+) -> EvaluationPlan:
     of_server = {"runs_dir": "kept", "seed": 1}
     return make_plan(_MODEL, datasets, AskedSettings(**asked), judge=judge, of_server=of_server)
 
@@ -41,7 +42,7 @@ def test_the_request_wins_over_the_dataset_and_that_over_the_server() -> None:
 
 
 def test_a_model_says_where_its_workers_are() -> None:
-    large = Model("large", "hf:/large", {"num_gpus": "2"}, workers=4, on="ray")
+    large = RegisteredModel("large", "hf:/large", {"num_gpus": "2"}, workers=4, on="ray")
     plan = make_plan(large, [dataset("a")], AskedSettings(), judge=None, of_server={})
     assert (plan.values.workers, plan.values.on) == (4, "ray")
     assert (plan.sources["workers"], plan.sources["on"]) == ("model", "model")
@@ -62,7 +63,7 @@ def test_a_limit_may_be_a_number(limit: int | str) -> None:
 
 
 def test_a_judge_is_a_registered_model() -> None:
-    plan = planned(dataset("a"), judge=Model("j", "openai:j@http://h/v1", {"key_env": "K"}))
+    plan = planned(dataset("a"), judge=RegisteredModel("j", "openai:j@http://h/v1", {"key_env": "K"}))
     assert (plan.values.judge, plan.values.judge_args) == ("openai:j@http://h/v1", {"key_env": "K"})
 
 

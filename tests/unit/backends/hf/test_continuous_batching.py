@@ -15,18 +15,42 @@ from hypothesis import strategies as st
 from assay.backends.hf import batch_generation, cache_readers
 from assay.backends.hf.batch_generation import BatchGenerator
 from assay.backends.hf.batching import Budget
-from assay.backends.hf.generation import Draft, _sample_token, new_draft
+from assay.backends.hf.decoding_trial import prepare_decoding
+from assay.backends.hf.generation import Draft, new_draft
+from assay.backends.hf.step_graphs import RecordedSteps
 from assay.backends.registry import open_backend
 from assay.core.ids import make_random
 from assay.core.request import Generate, Sampling, make_request
 from assay.core.response import Completion, Finish, Output
+from fakes.sampling import sample_token
 
 MakeModel = Callable[..., Path]
 Prompt = tuple[int, ...]
-KINDS = ["llama", "llama eager", "llama plain", "mistral", "mistral eager", "gpt2", "gemma2"]
-"""Looking at a prefix without copies, copied prefixes, no prefixes; windows that some rows exceed, or all."""
-ARGS = {"": {}, "eager": {"attn": "eager"}, "plain": {"plain": "true"}}
+KINDS = [
+    "llama", "llama ahead", "llama eager", "llama plain", "mistral", "mistral ahead", "mistral eager", "gpt2",
+    "gpt2 ahead", "gemma2", "gemma2 ahead",
+]  # fmt: skip
+"""Looking at a prefix without copies, copied prefixes, no prefixes; windows that some rows exceed, or all.
+Ahead: as on a GPU, in steps of rounded sizes that are sent before the tokens of the step before are read."""
+ARGS = {"": {}, "ahead": {}, "eager": {"attn": "eager"}, "plain": {"plain": "true"}}
 VOCABULARY = range(4, 400)
+
+
+class ReplayedSteps(RecordedSteps):
+    """Replays steps by running them again in the same memory, as a GPU does with its graphs."""
+
+    def _record(self, step: Callable[[], Any]) -> tuple[Any, Any]:
+        # Recording computes nothing: what a step changes besides its result is restored.
+        cache = step.__self__._cache  # type: ignore[attr-defined]
+        columns = cache._columns.clone()
+        result = step()
+        cache._columns.copy_(columns)
+
+        class Graph:
+            def replay(self) -> None:
+                result.copy_(step())
+
+        return Graph(), result
 
 
 class Writer:
@@ -40,6 +64,14 @@ class Writer:
         self.loaded: Any = backend._load()
         self.prefixes: Any = backend._prefixes
         self.ending: Any = backend._ending
+        self._is_ahead = how == "ahead"
+        self.decoding = None
+        if self._is_ahead:
+            # Lanes in one row are for CPUs; a GPU reads prompts as padded rows.
+            self.loaded.shares = False
+        if self.prefixes is not None:
+            self.decoding = prepare_decoding(self.loaded, ReplayedSteps if self._is_ahead else None)
+            assert not self.decoding.troubles
         self._model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
         self._logits = cache(self._computed)
 
@@ -49,8 +81,14 @@ class Writer:
 
     def run(self, drafts: Sequence[Draft], tokens: int = 4096, max_rows: int | None = None) -> Any:
         writing = BatchGenerator(
-            self.loaded, Budget(tokens, max_rows), self.backend._counters, self.ending, self.prefixes
+            self.loaded,
+            Budget(tokens, max_rows),
+            self.backend._counters,
+            self.ending,
+            self.prefixes,
+            self.decoding,
         )
+        writing.n_ahead = int(self._is_ahead)
         return writing.run(drafts)
 
     def alone(self, draft: Draft) -> Output:
@@ -61,7 +99,7 @@ class Writer:
         twin.random = make_random(sampling.seed or 0, draft.key, str(draft.number))
         while True:
             logits = self._logits((*draft.prompt, *ids))
-            ids.append(int(logits.argmax()) if sampling.temperature <= 0 else _sample_token(logits, twin))
+            ids.append(int(logits.argmax()) if sampling.temperature <= 0 else sample_token(logits, twin))
             text = self.backend._tokenizer.decode(ids, skip_special_tokens=True)
             cuts = [text.find(stop) for stop in sampling.stop if stop in text]
             if ids[-1] in self.ending.end_ids:
@@ -143,10 +181,13 @@ def test_texts_do_not_depend_on_company_order_or_room(
 
 
 def test_kinds_are_what_they_are_called(make_model: MakeModel) -> None:
-    shares = {kind: _writer(make_model, kind).loaded.shares for kind in KINDS}
-    packs = {kind: _writer(make_model, kind).prefixes is not None for kind in KINDS}
-    assert shares == {kind: kind in ("llama", "mistral", "gpt2") for kind in KINDS}
-    assert packs == {kind: kind not in ("llama plain", "gemma2") for kind in KINDS}
+    ways = {kind: _writer(make_model, kind).decoding for kind in KINDS}
+    packs = {kind for kind, decoding in ways.items() if decoding is not None}
+    assert packs == {kind for kind in KINDS if "plain" not in kind and "gemma2" not in kind}
+    splits = {kind for kind, decoding in ways.items() if decoding is not None and decoding.way.splits}
+    assert splits == {kind for kind in packs if "eager" not in kind}
+    records = {kind for kind, decoding in ways.items() if decoding is not None and decoding.way.records}
+    assert records == {kind for kind in packs if "ahead" in kind}
 
 
 class Watch:
@@ -164,7 +205,7 @@ class Watch:
             self.prompts += prompts
             return real_join(feeder, prompts)
 
-        def step(feeder: Any, newest: Sequence[int]) -> Any:
+        def step(feeder: Any, newest: Any) -> Any:
             self.log.append(("step", len(newest)))
             return real_step(feeder, newest)
 
@@ -281,7 +322,7 @@ def test_memory_that_runs_out_keeps_what_is_done_and_writes_the_rest_alike(
     real = feeder.step
     trouble = 0
 
-    def small(one: Any, newest: Sequence[int]) -> Any:
+    def small(one: Any, newest: Any) -> Any:
         nonlocal trouble
         logits = real(one, newest)
         if len(newest) > 1 and watch.log.count(("step", len(newest))) == 3:

@@ -2,16 +2,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from assay.backends.hf.generation import Draft, choose_tokens, new_draft, reset_draft
 from assay.backends.registry import open_backend
 from assay.core.ids import make_random
 from assay.core.prompt import Message, Prompt
 from assay.core.request import Generate, Request, Sampling, make_request
 from assay.core.response import Completion, Failure, Finish, Output, Response
+from fakes.sampling import sample_token
 
 MakeModel = Callable[..., Path]
 
@@ -41,15 +44,23 @@ def write(backend: Any, prompts: Sequence[Prompt], sampling: Sampling) -> list[t
     return texts
 
 
+@lru_cache(maxsize=1)
+def load_reference(folder: Path) -> tuple[Any, Any]:
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    return tokenizer, AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+
+
 def reference(
     folder: Path, prompt: str, max_tokens: int, ends: Sequence[int], *, special: bool = False
 ) -> str:
     """Write greedily with transformers' own loop, one prompt alone."""
     import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
+    from transformers import GenerationConfig
 
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    tokenizer, model = load_reference(folder)
     ids = torch.tensor([tokenizer.encode(prompt, add_special_tokens=special)])
     config = GenerationConfig(
         do_sample=False, max_new_tokens=max_tokens, eos_token_id=list(ends), pad_token_id=ends[0]
@@ -204,8 +215,6 @@ def test_rows_that_end_on_different_stops_do_not_wait_for_each_other(make_model:
 def test_stop_that_is_a_special_token(make_model: MakeModel) -> None:
     backend: Any = open_backend(f"hf:{make_model(chat=True)}", {})
     backend._load()
-    from assay.backends.hf.generation import new_draft
-
     draft = new_draft((5,), Sampling(stop=("<|im_start|>",)), None, "k", 0)
     draft.ids = [10, 11, 2]
     backend._ending.check(draft)
@@ -244,22 +253,18 @@ def test_top_p_and_temperature_narrow_the_choice(make_model: MakeModel) -> None:
 def test_drawn_tokens_have_the_right_frequencies() -> None:
     import torch
 
-    from assay.backends.hf.generation import _sample_token, new_draft
-
     probs = torch.tensor([0.1, 0.5, 0.05, 0.35])
     draft = new_draft((0,), Sampling(temperature=1.0, top_p=0.8), None, "k", 0)
     draft.random = make_random(0, "frequencies")
     counts = [0] * 4
     for _ in range(2000):
-        counts[_sample_token(probs.log(), draft)] += 1
+        counts[int(choose_tokens(probs.log()[None], [draft]))] += 1
     assert counts[0] == counts[2] == 0  # 0.5 alone does not reach 0.8; 0.5 and 0.35 do.
     assert counts[1] / 2000 == pytest.approx(0.5 / 0.85, abs=0.04)
 
 
 def test_the_last_digits_of_the_logits_do_not_turn_a_draw() -> None:
     import torch
-
-    from assay.backends.hf.generation import _sample_token, new_draft
 
     torch.manual_seed(5)
     # As many near equals as there are in the tail of a real vocabulary.
@@ -270,7 +275,34 @@ def test_the_last_digits_of_the_logits_do_not_turn_a_draw() -> None:
             drafts = [new_draft((0,), Sampling(temperature=1.0, top_p=top_p), None, "k", 0) for _ in range(2)]
             for draft in drafts:
                 draft.random = make_random(number, "digits")
-            assert _sample_token(logits, drafts[0]) == _sample_token(other, drafts[1])
+            one, two = choose_tokens(torch.stack([logits, other]), drafts).tolist()
+            assert one == two
+
+
+def test_rows_are_sampled_together_as_each_alone() -> None:
+    import torch
+
+    generator = torch.Generator().manual_seed(3)
+    settings = [(0.0, 1.0), (1.0, 1.0), (0.7, 0.9), (1.3, 0.5), (0.2, 1.0), (1.0, 1e-6), (2.0, 0.99)]
+
+    def drafts() -> list[Draft]:
+        made = []
+        for number, (temperature, top_p) in enumerate(settings):
+            draft = new_draft((0,), Sampling(temperature=temperature, top_p=top_p), None, "k", number)
+            reset_draft(draft)
+            made.append(draft)
+        return made
+
+    together, alone = drafts(), drafts()
+    for size in (5, 1000, 49_152):
+        logits = 4 * torch.randn((len(settings), size), generator=generator)
+        logits[3, 2] = torch.nan
+        expected = [
+            int(row.argmax()) if draft.sampling.temperature <= 0 else sample_token(row, draft)
+            for row, draft in zip(logits, alone, strict=True)
+        ]
+        expected[3] = -1
+        assert choose_tokens(logits, together).tolist() == expected
 
 
 def test_greedy_repeats_are_written_once(make_model: MakeModel) -> None:

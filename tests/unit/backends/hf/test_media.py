@@ -157,7 +157,7 @@ def test_a_template_that_loses_text_is_told(llava: Path, images: list[Image], tm
     blind = tmp_path / "blind.jinja"
     blind.write_text(TEMPLATE.replace("part.text", "''"), encoding="utf-8")
     (outcome,) = ask_all(opened(llava, chat_template=str(blind)), [shows(images[0], Text("What?"))])
-    assert outcome == Failure("template", "the model's chat template omits text of the user")
+    assert outcome == Failure("template", "the model's chat template drops some of the user's text")
 
 
 def test_tokens_and_their_number(llava: Path, images: list[Image]) -> None:

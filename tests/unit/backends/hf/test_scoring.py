@@ -166,6 +166,35 @@ def test_one_token_options_share_one_forward_pass(make_model: MakeModel) -> None
     assert backend.stats()["forward_tokens"] == first.n_prompt_tokens
 
 
+def test_both_methods_of_one_prompt_cost_little_more_than_one(make_model: MakeModel) -> None:
+    shots = f"{QUESTION} A\n\n" * 5
+    prompts = [f"{shots}Question {n}: which number is {n}?\nAnswer:" for n in range(20)]
+    spans = [[Span(f"{prompt} {letter}", len(prompt)) for letter in "ABCD"] for prompt in prompts]
+    labels = [Labels(prompt, tuple((f" {letter}", letter) for letter in "ABCD")) for prompt in prompts]
+
+    def count_tokens(asks: Sequence[Ask]) -> float:
+        backend = open_backend(f"hf:{make_model()}", {})
+        outcomes(backend, asks)
+        return backend.stats()["forward_tokens"]
+
+    apart = count_tokens([ask for options in spans for ask in options]), count_tokens(labels)
+    mixed: list[Ask] = []
+    for options, label in zip(spans, labels, strict=True):
+        mixed += [*options, label]
+    both = count_tokens(mixed)
+    assert both <= 1.15 * max(apart)
+
+
+def test_the_share_of_busy_time_is_counted(make_model: MakeModel) -> None:
+    backend = open_backend(f"hf:{make_model()}", {})
+    assert backend.stats()["device_busy_share"] == 0
+    outcomes(backend, SPANS)
+    stats = backend.stats()
+    assert stats["device_seconds"] > 0
+    assert 0 < stats["device_busy_share"] <= 1
+    assert stats["compilations"] == 0  # On a CPU, nothing is compiled.
+
+
 @pytest.mark.parametrize("args", [{}, {"attn": "eager"}, {"plain": "true"}])
 def test_padding_is_counted_apart(make_model: MakeModel, args: dict[str, str]) -> None:
     backend: Any = open_backend(f"hf:{make_model()}", {**args, "lane_tokens": "1"})

@@ -245,7 +245,7 @@ def test_a_server_that_is_gone_ends_the_run_and_keeps_what_was_answered() -> Non
     with serving() as server:
         stream = client(server.url, batch_size=1, concurrency=1).run(requests(TEXTS))
         answered = [next(stream)]
-    with pytest.raises(BackendError, match=r"MODEL-007.*is gone.*3 times in a row"):
+    with pytest.raises(BackendError, match=r"MODEL-007.*no longer responds.*3 times in a row"):
         answered.extend(stream)
     assert all(isinstance(response.outcome, Likelihood) for response in answered)
 

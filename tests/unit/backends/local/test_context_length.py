@@ -9,6 +9,7 @@ import pytest
 
 from assay.backends.registry import open_backend
 from assay.core.errors import BackendError
+from assay.core.method import Method
 from assay.core.ports import Backend
 from assay.core.prompt import Message
 from assay.core.request import Ask, Generate, Labels, Sampling, Span, make_request
@@ -95,7 +96,7 @@ def test_examples_fit_a_real_tokenizer_as_well_as_they_can(
     folder = make_model("llama", adds_bos=form != "text", chat=form == "chat", context=512)
     backend = open_backend(f"hf:{folder}", args)
     settings = TaskSettings(
-        methods=("ppl", "prob", "gen"),
+        methods=(Method.PPL, Method.PROB, Method.GEN),
         is_chat=form in ("chat", "wordy"),
         shots=8,
         is_faithful=is_faithful,

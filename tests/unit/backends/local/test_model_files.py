@@ -14,10 +14,7 @@ from assay.backends.registry import open_backend
 from assay.core.errors import BackendError
 from assay.core.request import Generate, Sampling, make_request
 
-
-@pytest.fixture(autouse=True)
-def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    monkeypatch.setenv("ASSAY_CACHE", str(tmp_path_factory.mktemp("cache")))
+pytestmark = pytest.mark.usefixtures("empty_cache")
 
 
 def folder(at: Path, **config: object) -> Path:

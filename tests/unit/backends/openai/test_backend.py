@@ -742,7 +742,7 @@ def test_a_stream_that_always_stands_still_is_one_failure() -> None:
     with faulty({"number 3,": forever(stall)}) as server:
         backend = client(server.url, stream="true", idle_s=0.2, retries=1, concurrency=1)
         (failure,) = failures(outcomes(backend, ASKS[3:4])).values()
-    assert (failure.kind, failure.message) == ("stalled", "the reply stopped: no data for 0.2 s")
+    assert (failure.kind, failure.message) == ("stalled", "the reply stalled: no data for 0.2 s")
     assert failure.attempts == 2
 
 
@@ -779,7 +779,7 @@ def test_a_server_that_is_gone_ends_the_run_once_and_keeps_what_was_answered() -
     with serving() as server:
         stream = client(server.url, concurrency=4).run(requests(ASKS))
         answered = [next(stream)]
-    with pytest.raises(BackendError, match=r"MODEL-007.*is gone.*3 times in a row"):
+    with pytest.raises(BackendError, match=r"MODEL-007.*no longer responds.*3 times in a row"):
         answered.extend(stream)
     assert all(isinstance(response.outcome, Completion) for response in answered)
 
@@ -789,7 +789,7 @@ def test_a_server_that_answers_nobody_any_more_is_gone(trouble: Model) -> None:
     asks: list[Ask] = [Generate(f"text {n}", GREEDY) for n in range(200)]
     with serving(poisoned("text", trouble)) as server:
         backend = client(server.url, retries=0, concurrency=4)
-        with pytest.raises(BackendError, match=r"MODEL-007.*has stopped answering: 32 calls in a row"):
+        with pytest.raises(BackendError, match=r"MODEL-007.*has stopped responding: 32 calls in a row"):
             outcomes(backend, asks)
         assert len(server.bodies) < 32 + 4
 

@@ -187,7 +187,12 @@ def test_a_short_list_bounds_what_it_does_not_show(make_model: MakeModel, n: int
             ("the 5 likeliest next tokens of /chat/completions",),
             ("with echo: use --chat off",),
         ),
-        (LISTING, False, (" likeliest next tokens of /completions",), ("no log-probabilities of a prompt",)),
+        (
+            LISTING,
+            False,
+            (" likeliest next tokens of /completions",),
+            ("does not return log-probabilities of a prompt",),
+        ),
         (
             Powers(max_logprobs=0),
             False,

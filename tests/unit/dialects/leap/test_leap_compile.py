@@ -9,7 +9,7 @@ import pytest
 
 from assay.core.errors import AuthorError
 from assay.core.limit import Limit
-from assay.dialects.leap.differences import DIFFERENCE_NAMES, REPRODUCED, TaskTraits, find_differences
+from assay.dialects.leap.differences import DIFFERENCES, TaskTraits, find_differences
 from fakes.leap_tasks import CHOICE, FREE, HEAD, compile_one, questions
 
 ROWS = {"train": questions(3, first=50), "validation": questions(4), "test": questions(5, first=10)}
@@ -41,7 +41,7 @@ def test_everything_that_decides_is_recorded(tmp_path: Path) -> None:
     }  # fmt: skip
     assert spec.settings["request_types"] == ["loglikelihood"]
     assert spec.settings["limit"] == {"n": 2, "which": "drawn"}
-    assert dict(one.facts())["shots"] == "1"
+    assert dict(one.facts)["shots"] == "1"
     assert compile_one(tmp_path, FREE, None).task.spec.settings["sampling"][0]["stop"] == ["\n"]
 
 
@@ -170,7 +170,9 @@ def test_the_faithful_way_names_the_document_that_an_example_makes_fail(tmp_path
 
 def test_quirks_that_touch_a_task_are_listed_with_what_was_done(tmp_path: Path) -> None:
     rows = {"validation": questions(4)}
-    here = {quirk.name: quirk.here for quirk in compile_one(tmp_path, CHOICE, rows, shots=1).task.spec.quirks}
+    here = {
+        quirk.name: quirk.here for quirk in compile_one(tmp_path, CHOICE, rows, shots=1).task.spec.differences
+    }
     assert {
         "row_order",
         "shots_draw",
@@ -180,7 +182,9 @@ def test_quirks_that_touch_a_task_are_listed_with_what_was_done(tmp_path: Path) 
         "long_prompts",
     } <= here.keys()
     assert here.keys().isdisjoint({"sampled_text", "chat_template", "request_type", "absent_files"})
-    faithful = compile_one(tmp_path, CHOICE, None, shots=1, is_faithful=True, is_chat=True).task.spec.quirks
+    faithful = compile_one(
+        tmp_path, CHOICE, None, shots=1, is_faithful=True, is_chat=True
+    ).task.spec.differences
     done = {quirk.name: quirk.here for quirk in faithful}
     assert done["shots_draw"] == done["chat_template"] == "as the original"
     assert done["long_prompts"] != "as the original"
@@ -193,8 +197,9 @@ def test_every_quirk_can_touch_something() -> None:
         found_by_paths=True, request_type_differs=True,
     )  # fmt: skip
     touched = find_differences(everything, is_faithful=True)
-    assert tuple(quirk.name for quirk in touched) == DIFFERENCE_NAMES
-    assert {quirk.name for quirk in touched if quirk.here == "as the original"} == REPRODUCED
+    assert tuple(quirk.name for quirk in touched) == tuple(DIFFERENCES)
+    reproduced = {name for name, one in DIFFERENCES.items() if one.is_reproduced}
+    assert {quirk.name for quirk in touched if quirk.here == "as the original"} == reproduced
 
 
 def test_a_class_without_a_way_to_load_says_so(tmp_path: Path) -> None:

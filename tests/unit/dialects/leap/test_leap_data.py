@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from assay.core.compilation import Compilation
 from assay.core.errors import AuthorError
-from assay.dialects.leap.compile import CompiledTask
+from assay.dialects.leap.task import LeapTask
 from assay.sources.dataset_folder import DatasetMissing
 from fakes.leap_tasks import HEAD, compile_one, contexts
 
@@ -32,7 +33,7 @@ def task(said: Mapping[str, Any], more: str = "") -> str:
     return f"{LIBRARY}\nclass Mine(Base):\n{lines}{ASKS}{more}"
 
 
-def compiled(folder: Path, said: Mapping[str, Any], more: str = "", **settings: Any) -> CompiledTask:
+def compiled(folder: Path, said: Mapping[str, Any], more: str = "", **settings: Any) -> Compilation[LeapTask]:
     return compile_one(folder, task(said, more), data_root=folder / "data", **settings)
 
 
@@ -79,7 +80,7 @@ def test_a_config_of_a_folder_without_metadata_is_found_by_its_paths(tmp_path: P
     one = compiled(tmp_path, HUB)
     assert contexts(one) == [ROW["q"], OTHER["q"]]
     assert one.notes == ("bm_x has no metadata, so the files of 'sts' were found by their paths",)
-    assert "config_by_path" in {quirk.name for quirk in one.task.spec.quirks}
+    assert "config_by_path" in {quirk.name for quirk in one.task.spec.differences}
 
 
 @pytest.mark.parametrize("content", [None, '{"q": 1'])
@@ -150,7 +151,7 @@ def test_a_file_that_nobody_reads_may_be_absent(tmp_path: Path) -> None:
     assert len(contexts(one)) == 2
     assert "sts-train.tsv" in one.notes[0]
     assert "sts-test.tsv" in one.notes[0]
-    assert "absent_files" in {quirk.name for quirk in one.task.spec.quirks}
+    assert "absent_files" in {quirk.name for quirk in one.task.spec.differences}
     with pytest.raises(DatasetMissing, match=r"LEAP-005.*training_docs.*sts-train.tsv.*--shots 0") as caught:
         compiled(tmp_path, FILES, text + "    def has_training_docs(self):\n        return True\n", shots=1)
     assert "'train'" in str(caught.value)
@@ -170,7 +171,7 @@ def test_options_that_nobody_wrote_are_none(tmp_path: Path) -> None:
     }
     one = compiled(tmp_path, said)
     assert contexts(one) == [ROW["q"]]
-    assert "download_options" in {quirk.name for quirk in one.task.spec.quirks}
+    assert "download_options" in {quirk.name for quirk in one.task.spec.differences}
     several = {**said, "DATASET_TYPE": None, "DATA_FILES": {"validation": ["dev.json", "more.json"]}}
     lines(tmp_path / "data/bm_q/more.json", OTHER)
     assert contexts(compiled(tmp_path, several)) == [ROW["q"], OTHER["q"]]

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from assay.core.compilation import Compilation
 from assay.core.limit import Limit
 from assay.core.task import TaskSettings
-from assay.dialects.leap.compile import CompiledTask, compile_tasks
+from assay.dialects.leap.compile import compile_tasks
+from assay.dialects.leap.task import LeapTask
 from fakes.leap_document import KLUE, KORNLU
 from fakes.leap_tasks import asks, contexts, scored, tools
 
@@ -22,7 +24,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def compiled(folder: Path, name: str, data: Path, n: int = 20) -> CompiledTask:
+def compiled(folder: Path, name: str, data: Path, n: int = 20) -> Compilation[LeapTask]:
     settings = TaskSettings(limit=Limit(n, "first"))
     (one,) = compile_tasks(f"{folder}:{name}", settings, tools(folder / "cache", data_root=data))
     return one

@@ -9,9 +9,12 @@ import pytest
 
 from assay.app.check_files import expand_datasets
 from assay.app.dialects import list_registered_datasets
+from assay.core.compilation import Compilation
 from assay.core.errors import AuthorError, UsageError
+from assay.core.method import Method
 from assay.core.task import TaskSettings
-from assay.dialects.leap.compile import CompiledTask, compile_tasks
+from assay.dialects.leap.compile import compile_tasks
+from assay.dialects.leap.task import LeapTask
 from fakes.leap_tasks import CHOICE, HEAD, compile_text, questions, tools
 
 BODY = CHOICE.partition("class Choice(Base):")[2]
@@ -69,7 +72,7 @@ def registry(root: Path, text: str = REGISTRY) -> None:
     (place / "path.py").write_text("NOWHERE = '/nowhere'", encoding="utf-8")
 
 
-def compiled(name: Path | str) -> list[CompiledTask]:
+def compiled(name: Path | str) -> list[Compilation[LeapTask]]:
     return compile_tasks(str(name), TaskSettings(), tools(Path(str(name).partition(":")[0]).parent / "cache"))
 
 
@@ -198,4 +201,4 @@ def test_files_beside_a_task_are_its_siblings(tmp_path: Path) -> None:
     )
     (one,) = compile_text(tmp_path, text, {"validation": questions(1)})
     assert one.task.spec.settings["class"] == "Mine"
-    assert one.task.shown(next(one.task.samples()), "ppl") == "IS 0 EVEN?"
+    assert one.task.shown(next(one.task.samples()), Method.PPL) == "IS 0 EVEN?"

@@ -10,13 +10,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from assay.core.compilation import Compilation
 from assay.core.errors import AuthorError
 from assay.core.limit import Limit
 from assay.core.prompt import Message
 from assay.core.request import Span
 from assay.dialects.leap import examples
 from assay.dialects.leap.authoring import Task
-from assay.dialects.leap.compile import CompiledTask
+from assay.dialects.leap.task import LeapTask
 from fakes.leap_tasks import CHOICE, FREE, asks, before, compile_one, contexts, questions
 
 
@@ -25,7 +26,7 @@ def shown(context: str) -> list[str]:
     return context.split("\n\n")[:-1]
 
 
-def by_id(one: CompiledTask) -> dict[str, str]:
+def by_id(one: Compilation[LeapTask]) -> dict[str, str]:
     return {sample.id: context for sample, context in zip(one.task.samples(), contexts(one), strict=True)}
 
 

@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
+from assay.core.compilation import Compilation
 from assay.core.errors import AuthorError, BackendError
 from assay.core.ids import digest
 from assay.core.prompt import Message
 from assay.core.request import Generate, Kind, Request, Span
 from assay.core.response import Completion, Failure, Finish, Likelihood, Outcome, Output
 from assay.dialects.llmbox.ape import build_proposal_prompt, clean_instruction
-from assay.dialects.llmbox.compile import CompiledClass
 from assay.dialects.llmbox.prompts import PromptExamples, Shot, build_opening
+from assay.dialects.llmbox.task import ClassTask
 from fakes.classes import asked, compile_one, free_class
 from fakes.rehearsals import Rehearsed
 
@@ -41,7 +42,7 @@ def rows(words: str) -> list[dict[str, Any]]:
 
 def compiled(
     folder: Path, text: str = CHOICES, *, pool: str = "k l m n o p q r s t", **more: Any
-) -> CompiledClass:
+) -> Compilation[ClassTask]:
     args = {"ape": "true", "ape_proposals": "6", "ape_examples": "2", "ape_rows": "5", **more.pop("args", {})}
     return compile_one(folder, text, rows("a b"), examples=rows(pool), **args, **more)
 

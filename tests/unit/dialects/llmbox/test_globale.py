@@ -13,14 +13,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assay.core.compilation import Compilation
 from assay.core.errors import AuthorError, BackendError, UsageError
 from assay.core.ids import digest, make_random
+from assay.core.method import Method
 from assay.core.prompt import Prompt
 from assay.core.request import Generate, Labels, Request, Span
 from assay.core.response import Completion, Failure, Finish, LabelProbs, Likelihood, Outcome, Output
 from assay.core.score import Score, Verdict
-from assay.dialects.llmbox.compile import CompiledClass
 from assay.dialects.llmbox.globale import build_question, draw_orders, entropy, find_shared_ends
+from assay.dialects.llmbox.task import ClassTask
 from fakes.classes import asked, compile_one
 from fakes.rehearsals import Rehearsed
 
@@ -44,7 +46,9 @@ def rows(words: str, options: list[str] | None = None) -> list[dict[str, Any]]:
     return [{"q": word, "options": options or OPTIONS, "gold": n % 3} for n, word in enumerate(words.split())]
 
 
-def compiled(folder: Path, *, pool: str = "k l m n o p q r", shots: int = 3, **more: Any) -> CompiledClass:
+def compiled(
+    folder: Path, *, pool: str = "k l m n o p q r", shots: int = 3, **more: Any
+) -> Compilation[ClassTask]:
     settings = {"shots": shots, **more.pop("settings", {})}
     args = {"globale": "true", **more.pop("args", {})}
     examples = more.pop("examples", None) or rows(pool)
@@ -208,13 +212,17 @@ def test_orders_are_different_and_begin_as_drawn(n: int, at_most: int) -> None:
 
 @given(st.lists(st.sampled_from(["A", "B", "C", "D"]), min_size=1, max_size=40))
 def test_entropy_lies_between_none_and_all(answers: list[str]) -> None:
-    value = entropy([Score("t", "s", "ppl", "accuracy", Verdict.UNGRADED, answer=one) for one in answers])
+    value = entropy(
+        [Score("t", "s", Method.PPL, "accuracy", Verdict.UNGRADED, answer=one) for one in answers]
+    )
     assert -1e-12 <= value <= math.log2(len(set(answers))) + 1e-12
 
 
 def test_silence_is_no_answer() -> None:
     def of(*answers: str | None) -> float:
-        return entropy([Score("t", "s", "gen", "accuracy", Verdict.UNGRADED, answer=one) for one in answers])
+        return entropy(
+            [Score("t", "s", Method.GEN, "accuracy", Verdict.UNGRADED, answer=one) for one in answers]
+        )
 
     assert of("A", "B") == 1.0
     assert of("A", "B", *[None] * 30) < 0.5

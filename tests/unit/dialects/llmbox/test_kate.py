@@ -114,7 +114,7 @@ def test_the_encoder_is_part_of_the_settings(tmp_path: Path) -> None:
     )
     recorded = one.task.spec.settings["kate"]
     assert recorded == {"order": "nearest_last", "embedder": {"backend": "embedding", "name": "letters"}}
-    assert "kate" in {quirk.name for quirk in one.task.spec.quirks}
+    assert "kate" in {quirk.name for quirk in one.task.spec.differences}
 
 
 def test_nothing_is_embedded_twice(tmp_path: Path) -> None:

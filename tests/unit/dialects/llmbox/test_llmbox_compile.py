@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from assay.core.errors import PlanError, UsageError
 from assay.core.limit import Limit
+from assay.core.method import Method
 from assay.core.request import Sampling
 from assay.dialects.llmbox.authoring import Dataset, GenerationDataset, MultipleChoiceDataset
 from assay.dialects.shared.selection import select_parts
@@ -224,7 +225,7 @@ def test_subsets_of_one_dataset_have_metrics_of_their_own(tmp_path: Path) -> Non
     evaluated(one, lambda _: completion("t"))
     result = evaluated(other, lambda _: completion("no"))
     assert result.metrics["gen", "EM", None].value == 0.0
-    first, second = (each.task._prepared["gen"].dataset.metrics[0] for each in (one, other))
+    first, second = (each.task._prepared[Method.GEN].dataset.metrics[0] for each in (one, other))
     assert first.last_score_lists == {"EM": [1.0]}
     assert second.last_score_lists == {"EM": [0.0]}
 
@@ -299,7 +300,7 @@ def test_a_selection_is_a_union_less_a_union(wanted: list[str], unwanted: set[st
 
 def quirks(folder: Path, text: str, rows: Any, **more: Any) -> dict[str, str]:
     one = compile_one(folder, text, rows, settings=more)
-    return {quirk.name: quirk.here for quirk in one.task.spec.quirks}
+    return {quirk.name: quirk.here for quirk in one.task.spec.differences}
 
 
 def test_quirks_say_what_was_done(tmp_path: Path) -> None:
@@ -316,7 +317,7 @@ def test_quirks_say_what_was_done(tmp_path: Path) -> None:
     grouped = CHOICE.replace("instruction", 'category_column = "q"\n    instruction', 1)
     assert "group_values" in quirks(tmp_path, grouped, ROWS[:1])
     one = compile_one(tmp_path, FREE, ROWS[:1], model_type="chat", instruction="{q}")
-    assert {"chat_template", "instruction_flag"} <= {quirk.name for quirk in one.task.spec.quirks}
+    assert {"chat_template", "instruction_flag"} <= {quirk.name for quirk in one.task.spec.differences}
 
 
 def test_a_field_that_is_missing_prints_nothing_as_in_the_original(tmp_path: Path) -> None:

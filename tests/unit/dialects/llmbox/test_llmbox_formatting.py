@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.core.errors import AuthorError
+from assay.core.method import Method
 from assay.dialects.llmbox.formatting import BadInstance, _InstanceFields, letter
 from fakes.classes import asked, compile_one, compile_text
 
@@ -133,7 +134,7 @@ class Same(MultipleChoiceDataset):
 def test_rows_are_changed_in_place(tmp_path: Path) -> None:
     """References may read what format_instance and the framework wrote into the row."""
     one = compile_one(tmp_path, MUTATING, [ROW], settings={"methods": ("prob",)})
-    dataset: Any = one.task._prepared["prob"].dataset
+    dataset: Any = one.task._prepared[Method.PROB].dataset
     (row,) = dataset.evaluation_data
     assert dataset.last is row
     assert row["options"] == "A. x\nB. y"
@@ -150,7 +151,7 @@ def test_labels_are_put_into_the_list_that_was_returned(tmp_path: Path) -> None:
         'instance["added"]', 'self.listed = instance["options"]\n        instance["added"]'
     )
     one = compile_one(tmp_path, text, [ROW], settings={"methods": ("prob",)})
-    dataset: Any = one.task._prepared["prob"].dataset
+    dataset: Any = one.task._prepared[Method.PROB].dataset
     assert dataset.listed == ["A. x", "B. y"]
     (sample,) = one.task.samples()
     assert sample.choices == ("x", " y")

@@ -177,7 +177,7 @@ def test_the_original_leaves_out_what_is_beyond_1024_tokens(tmp_path: Path) -> N
         )
         (request, *_) = one.task.requests(next(iter(one.task.samples())))
         assert request.n_shots == expected
-        assert ("example_tokens" in {quirk.name for quirk in one.task.spec.quirks}) is True
+        assert ("example_tokens" in {quirk.name for quirk in one.task.spec.differences}) is True
 
 
 def test_fewer_examples_when_asked(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from assay.core.errors import AuthorError
+from assay.core.method import Method
 from assay.core.prompt import Message
 from assay.core.request import Generate, Labels, Span
 from assay.core.response import Failure
@@ -359,7 +360,7 @@ def test_rows_and_examples_without_a_prompt_are_told_together(workdir: Path) -> 
 
 def test_a_person_is_shown_the_prompt_up_to_the_labels(workdir: Path) -> None:
     one = quiz(workdir, PPL)
-    assert one.task.shown(next(one.task.samples()), "ppl") == "Q: 2 + 2?\nA:"
+    assert one.task.shown(next(one.task.samples()), Method.PPL) == "Q: 2 + 2?\nA:"
 
 
 def test_the_data_decides_the_hash(workdir: Path) -> None:
@@ -394,8 +395,8 @@ def test_the_record_of_an_entry_does_not_depend_on_others_in_its_config(workdir:
 
 def test_a_method_that_the_config_is_not_for(workdir: Path) -> None:
     with pytest.raises(AuthorError, match=r"OPENICL-014 .*'ppl' is given.*GenInferencer is for gen"):
-        quiz(workdir, settings=TaskSettings(methods=("ppl",)))
-    one = quiz(workdir, settings=TaskSettings(methods=("ppl", "gen")))
+        quiz(workdir, settings=TaskSettings(methods=(Method.PPL,)))
+    one = quiz(workdir, settings=TaskSettings(methods=(Method.PPL, Method.GEN)))
     assert any("ppl" in note for note in one.notes)
 
 
@@ -494,11 +495,11 @@ def test_a_judge_is_shown_the_answer_once(workdir: Path) -> None:
 def test_the_prompt_hash_and_the_quirks_are_recorded(workdir: Path) -> None:
     one = quiz(workdir)
     assert len(one.task.spec.settings["prompt_hash"]) == 6
-    quirks = {quirk.name: quirk.here for quirk in one.task.spec.quirks}
+    quirks = {quirk.name: quirk.here for quirk in one.task.spec.differences}
     assert "spaces_at_the_end" in quirks
-    faithful = quiz(workdir, settings=TaskSettings(is_faithful=True)).task.spec.quirks
+    faithful = quiz(workdir, settings=TaskSettings(is_faithful=True)).task.spec.differences
     assert {quirk.name: quirk.here for quirk in faithful}["spaces_at_the_end"] == "as the original"
-    assert dict(one.facts())["evaluator"] == "AccEvaluator"
+    assert dict(one.facts)["evaluator"] == "AccEvaluator"
 
 
 def test_a_class_that_a_config_defines_cannot_call_what_it_imports(workdir: Path) -> None:

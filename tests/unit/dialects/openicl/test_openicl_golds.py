@@ -140,7 +140,7 @@ def test_a_template_of_a_label_does_not_tell_the_right_answer(workdir: Path) -> 
 
     assert prompts(TaskSettings()) == ["Q: 2 + 2? ()\nA: 3", "Q: 2 + 2? ()\nA: 4"]
     assert prompts(FAITHFUL) == ["Q: 2 + 2? (B)\nA: 3", "Q: 2 + 2? (B)\nA: 4"]
-    names = [quirk.name for quirk in quiz(workdir, said).task.spec.quirks]
+    names = [quirk.name for quirk in quiz(workdir, said).task.spec.differences]
     assert "right_answer_in_label_maps" in names
 
 

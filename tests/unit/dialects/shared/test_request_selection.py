@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assay.core.difference import AS_ORIGINAL
 from assay.core.errors import AuthorError
 from assay.core.origin import Origin
 from assay.core.request import Generate
 from assay.core.sample import Sample
 from assay.core.task import TaskSettings
-from assay.dialects.shared.differences import AS_ORIGINAL
 from assay.dialects.shared.request_selection import (
     AnswerLengths,
     Bounds,
@@ -161,8 +161,8 @@ def test_drawn_rows_are_recorded(tmp_path: Path) -> None:
     assert len(set(asked(one))) == 4
     recorded = one.task.spec.settings
     assert recorded["said"] == {"request_count": 4, "sampling_mode": "random"}
-    assert [quirk.name for quirk in one.task.spec.quirks if "draw" in quirk.name] == ["unseeded_draw"]
-    assert "unseeded_draw" not in [quirk.name for quirk in compiled(path).task.spec.quirks]
+    assert [quirk.name for quirk in one.task.spec.differences if "draw" in quirk.name] == ["unseeded_draw"]
+    assert "unseeded_draw" not in [quirk.name for quirk in compiled(path).task.spec.differences]
 
 
 @pytest.mark.parametrize("name", ["data.csv", "data.jsonl"])
@@ -176,7 +176,7 @@ def test_a_row_says_how_long_its_answer_may_be(tmp_path: Path, name: str) -> Non
     assert "column 'max_tokens'" in note
     assert lengths(compiled(path, TableMeta(max_tokens=40))) == [7, 9, 40]
     assert lengths(compiled(path, TableMeta(output_config=shares((5, 1.0))), max_tokens=30)) == [5, 5, 5]
-    assert ("length", "max_tokens") in compiled(path).facts()
+    assert ("length", "max_tokens") in compiled(path).facts
 
 
 def test_every_wrong_length_is_told_with_its_row(tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ def test_the_original_loses_a_row_to_rounding(tmp_path: Path) -> None:
     assert Counter(shared(100, parts, is_faithful=False)) == {8: 29, 16: 71}
     assert Counter(shared(100, parts, is_faithful=True)) == {8: 28, 16: 72}
     one = compiled(table(tmp_path, questions(2)), TableMeta(output_config=shares(*parts)), is_faithful=True)
-    (quirk,) = [quirk for quirk in one.task.spec.quirks if quirk.name == "rounded_shares"]
+    (quirk,) = [quirk for quirk in one.task.spec.differences if quirk.name == "rounded_shares"]
     assert quirk.here == AS_ORIGINAL
 
 
@@ -232,7 +232,7 @@ def test_lengths_need_no_column(tmp_path: Path) -> None:
     said = TableMeta(request_count=5, output_config=shares((8, 0.4), (16, 0.6)))
     one = compiled(table(tmp_path, questions(3)), said)
     assert lengths(one) == [8, 8, 16, 16, 16]
-    assert ("length", "output_config, percentage") in one.facts()
+    assert ("length", "output_config, percentage") in one.facts
 
 
 def test_the_other_ways_of_asking_know_no_length(tmp_path: Path) -> None:

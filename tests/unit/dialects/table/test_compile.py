@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
+from assay.core.difference import AS_ORIGINAL
 from assay.core.errors import AssayError
+from assay.core.method import Method
 from assay.core.prompt import Message, Prompt
 from assay.core.request import Generate, Span
 from assay.core.task import TaskSettings
 from assay.dialects.shared.dialogue import RoleMarks
-from assay.dialects.shared.differences import AS_ORIGINAL
 from assay.dialects.table.compile import CompiledTable, ModelDefaults, compile_table
 from assay.dialects.table.meta import TableMeta
 from fakes.tables import table
@@ -37,7 +38,7 @@ def test_options_in_a_list_field(tmp_path: Path) -> None:
     assert one.survey.layout.answer_form == "index0"
     requests = one.task.requests(next(one.task.samples()))
     assert requests[0].ask == Span("A man runs", len("A man"))
-    assert requests[1].ask == Span(" runs", 0)
+    assert requests[1].ask == Span("A man sleeps", len("A man"))
 
 
 def test_arc_rows_with_labels_of_their_own(tmp_path: Path) -> None:
@@ -206,6 +207,7 @@ def test_fewer_shots_leave_out_whole_examples(tmp_path: Path, is_chat: bool, is_
         shots=4,
         is_chat=is_chat,
         is_faithful=is_faithful,
+        score_by="pmi",
     ).task
     sample = list(task.samples())[5]
     full = task.requests(sample)
@@ -307,11 +309,11 @@ def test_several_acceptable_answers(tmp_path: Path) -> None:
 
 def test_quirks_that_touch_the_task_are_recorded(tmp_path: Path) -> None:
     rows = [{"question": "q", "answer": "1"}]
-    names = {quirk.name: quirk for quirk in compiled(table(tmp_path, rows)).task.spec.quirks}
+    names = {quirk.name: quirk for quirk in compiled(table(tmp_path, rows)).task.spec.differences}
     assert "exact_qa" in names
     assert "abstain" not in names
     faithful = {
-        quirk.name: quirk for quirk in compiled(table(tmp_path, rows), is_faithful=True).task.spec.quirks
+        quirk.name: quirk for quirk in compiled(table(tmp_path, rows), is_faithful=True).task.spec.differences
     }
     assert names["exact_qa"].here != faithful["exact_qa"].here == AS_ORIGINAL
     assert "nearest_shot_first" not in names
@@ -319,7 +321,7 @@ def test_quirks_that_touch_the_task_are_recorded(tmp_path: Path) -> None:
         quirk.name
         for quirk in compiled(
             table(tmp_path, [*rows, {"question": "r", "answer": "2"}]), shots=1
-        ).task.spec.quirks
+        ).task.spec.differences
     }
 
 
@@ -420,7 +422,7 @@ def test_letters_name_the_options_of_rows_with_labels_of_their_own(tmp_path: Pat
         {"question": "q2", "choices": {"text": ["z", "w"], "label": ["1", "2"]}, "answerKey": "1"},
     ]
     one = compiled(table(tmp_path, rows), TableMeta(human_prompt="{question} {A} or {B}?"))
-    prompts = [one.task.shown(sample, "gen") for sample in one.task.samples()]
+    prompts = [one.task.shown(sample, Method.GEN) for sample in one.task.samples()]
     assert prompts == ["q1 x or y?\nAnswer:", "q2 z or w?\nAnswer:"]
 
 
@@ -449,7 +451,7 @@ def test_the_roles_of_a_text_model_are_marked(tmp_path: Path) -> None:
         {"question": "q2", "A": "x", "B": "y", "answer": "A"},
     ]
     marks = RoleMarks("<s>", {"user": ("<u>", "</u>"), "assistant": ("<b>", "</b>")})
-    settings = TaskSettings(methods=("gen", "ppl"), shots=1)
+    settings = TaskSettings(methods=(Method.GEN, Method.PPL), shots=1)
     one = compile_table(table(tmp_path, rows), settings, model=ModelDefaults(marks=marks))
     asks = [request.ask for request in one.task.requests(next(one.task.samples()))]
     shot = "<u>Question: q2\nA. x\nB. y</u><b>Answer: A</b>"

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from assay.core.errors import AssayError
+from assay.core.method import Method
 from assay.core.prompt import Prompt
 from assay.core.request import Generate
 from assay.core.task import TaskSettings
@@ -19,7 +20,7 @@ from fakes.tables import table
 
 
 def compiled(path: str) -> CompiledTable:
-    return compile_table(path, TaskSettings(methods=("gen",)))
+    return compile_table(path, TaskSettings(methods=(Method.GEN,)))
 
 
 def first_prompt(one: CompiledTable) -> Prompt:
@@ -52,7 +53,7 @@ def test_a_list_of_right_options_printed_into_a_cell(tmp_path: Path) -> None:
 
 def test_examples_show_the_whole_solution_of_a_final_answer(tmp_path: Path) -> None:
     rows = [{"question": f"{n}+1?", "answer": f"Add one.\n#### {n + 1}"} for n in (4, 11, 98)]
-    one = compile_table(table(tmp_path, rows), TaskSettings(methods=("gen",), shots=1))
+    one = compile_table(table(tmp_path, rows), TaskSettings(methods=(Method.GEN,), shots=1))
     assert "Add one.\n#### " in str(first_prompt(one))
     assert [sample.targets for sample in one.task.samples()] == [("5",), ("12",), ("99",)]
 
@@ -61,7 +62,7 @@ def test_examples_of_another_file_join_their_question_as_the_dataset_does(tmp_pa
     rows = [{"instruction": "Add.", "input": text, "output": "3"} for text in ("", "1 and 2")]
     full = [{"instruction": "Add.", "input": f"{n} and 1", "output": str(n + 1)} for n in range(3)]
     examples = table(tmp_path, full, "examples.jsonl")
-    settings = TaskSettings(methods=("gen",), shots=1, shots_from=examples)
+    settings = TaskSettings(methods=(Method.GEN,), shots=1, shots_from=examples)
     prompt = str(first_prompt(compile_table(table(tmp_path, rows), settings)))
     assert "Add.\n0 and 1" in prompt
 
@@ -100,7 +101,7 @@ def test_a_row_that_breaks_the_reading_is_an_error_with_its_line(tmp_path: Path)
 
 def test_a_run_that_scores_nothing_needs_no_answers(tmp_path: Path) -> None:
     path = table(tmp_path, [{"question": "why?"}])
-    one = compile_table(path, TaskSettings(methods=("gen",), is_scored=False))
+    one = compile_table(path, TaskSettings(methods=(Method.GEN,), is_scored=False))
     assert one.survey.layout.answer_column is None
 
 
@@ -112,7 +113,7 @@ def test_options_are_shuffled_by_the_seed(tmp_path: Path) -> None:
     path = table(tmp_path, rows)
 
     def golds(seed: int) -> list[tuple[int, ...]]:
-        samples = list(compile_table(path, TaskSettings(methods=("gen",), seed=seed)).task.samples())
+        samples = list(compile_table(path, TaskSettings(methods=(Method.GEN,), seed=seed)).task.samples())
         assert all(sample.choices[sample.gold[0]] == "right" for sample in samples)
         return [sample.gold for sample in samples]
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from assay.core.errors import AssayError
+from assay.core.method import Method
 from assay.core.prompt import Message
 from assay.core.request import Span
 from assay.core.task import TaskSettings
@@ -62,7 +63,7 @@ def test_labels_may_have_texts(tmp_path: Path) -> None:
 def test_numbers_that_begin_alike_are_scored_whole(tmp_path: Path) -> None:
     rows = [{"question": "9*9?", "A": "81", "B": "82", "answer": "A"}]
     said = TableMeta(template={label: f"{{question}} {{{label}}}" for label in "AB"})
-    one = compile_table(table(tmp_path, rows), TaskSettings(methods=("ppl",)), said)
+    one = compile_table(table(tmp_path, rows), TaskSettings(methods=(Method.PPL,)), said)
     assert spans(one) == [Span("9*9? 81", 4), Span("9*9? 82", 4)]
 
 

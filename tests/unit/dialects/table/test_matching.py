@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from assay.core.method import Method
 from assay.core.prompt import final_text
 from assay.core.request import Generate
 from assay.core.task import ComponentSpec, TaskSettings
@@ -32,7 +33,7 @@ def scorers(one: CompiledTable) -> list[ComponentSpec]:
     return [spec for spec in one.task.scorers() if isinstance(spec, ComponentSpec)]
 
 
-def prompt(one: CompiledTable, method: str = "gen") -> str:
+def prompt(one: CompiledTable, method: Method = Method.GEN) -> str:
     return final_text(one.task.shown(next(iter(one.task.samples())), method))
 
 
@@ -83,7 +84,7 @@ def test_methods_that_choose_one_option_count_any_right_one(tmp_path: Path) -> N
     one = compiled(table(tmp_path, SEVERAL), methods=("ppl", "prob", "gen"))
     assert [spec.args["several_right"] for spec in scorers(one)] == ["any", "any", "exact"]
     assert "'ppl', 'prob' can choose only one option: any of several right options counts" in one.notes
-    assert ALL_OPTIONS not in prompt(one, "prob")
+    assert ALL_OPTIONS not in prompt(one, Method.PROB)
 
 
 def test_own_prompts_and_faithful_runs_stay_as_they_are(tmp_path: Path) -> None:

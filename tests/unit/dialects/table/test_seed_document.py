@@ -53,14 +53,23 @@ def test_mcq_prompts(tables: dict[str, Path]) -> None:
     requests = task.requests(next(task.samples()))
     options = [request.ask for request in requests if request.role == "option"]
     assert options == [Span(f"{PROMPT} {label}", len(PROMPT)) for label in "ABC"]
-    alone = [request.ask for request in requests if request.role == "unconditional"]
-    assert alone == [Span(f" {label}", 0) for label in "ABC"]
+    assert {request.role for request in requests if request.track == "ppl"} == {"option"}
     (labels,) = [request.ask for request in requests if request.track == "prob"]
     assert labels == Labels(PROMPT, ((" A", "A"), (" B", "B"), (" C", "C")))
     (answer,) = [request.ask for request in requests if request.track == "gen"]
     assert isinstance(answer, Generate)
     assert answer.prompt == PROMPT
     assert answer.sampling.stop == ("\nQuestion:",)
+
+
+def test_only_pmi_asks_for_options_without_their_question(tables: dict[str, Path]) -> None:
+    task = compiled(tables["mcq.csv"], methods=("ppl",), score_by="pmi").task
+    requests = task.requests(next(task.samples()))
+    alone = [request.ask for request in requests if request.role == "unconditional"]
+    assert alone == [Span(f" {label}", 0) for label in "ABC"]
+    for score_by in ("sum", "per_token", "per_char", "per_byte"):
+        task = compiled(tables["mcq.csv"], methods=("ppl",), score_by=score_by).task
+        assert {request.role for request in task.requests(next(task.samples()))} == {"option"}
 
 
 def test_mcq_prompts_for_a_chat_model(tables: dict[str, Path]) -> None:

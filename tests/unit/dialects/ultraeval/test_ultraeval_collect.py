@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from assay.core.errors import AssayError, AuthorError
+from assay.core.method import Method
 from assay.dialects.ultraeval.arguments import TransformArguments, read_transform_arguments
 from assay.dialects.ultraeval.collect import TransformVersion, collect_tasks, find_newest
 from assay.dialects.ultraeval.detect import DatasetName, find_dataset_folders, is_config_file, is_dataset
@@ -30,7 +31,7 @@ def names(name: Path | str, **asked: Any) -> list[str]:
     return [one.name for one in collect_tasks(str(name), TransformArguments(**asked))]
 
 
-def picked(name: Path | str, method: str = "gen", **asked: Any) -> str:
+def picked(name: Path | str, method: Method = Method.GEN, **asked: Any) -> str:
     (one,) = collect_tasks(str(name), TransformArguments(**asked))
     return one.recipes[method].version.path.name
 
@@ -50,7 +51,7 @@ def described(tmp_path: Path) -> Path:
 
 def test_the_newest_version_is_the_default(folder: Path) -> None:
     assert picked(folder) == "transform_gen_v1.py"
-    assert picked(folder, "ppl") == "transform_ppl_v0.py"
+    assert picked(folder, Method.PPL) == "transform_ppl_v0.py"
 
 
 def test_versions_are_ordered_by_number(tmp_path: Path) -> None:
@@ -58,10 +59,10 @@ def test_versions_are_ordered_by_number(tmp_path: Path) -> None:
         TransformVersion.of(tmp_path / f"transform_gen_{name}.py") for name in ("v10", "v9", "cot", "v2.1")
     ]
     assert [one.name for one in sorted(every, key=lambda one: one.age)] == ["cot", "v2.1", "v9", "v10"]
-    best = find_newest(every, "gen")
+    best = find_newest(every, Method.GEN)
     assert best is not None
     assert best.name == "v10"
-    assert find_newest(every, "ppl") is None
+    assert find_newest(every, Method.PPL) is None
 
 
 def test_a_version_can_be_picked(folder: Path) -> None:
@@ -93,9 +94,9 @@ def test_a_config_names_its_version_and_a_flag_another(described: Path) -> None:
 def test_methods_of_one_task_are_one_task(described: Path) -> None:
     (one,) = collect_tasks(str(described), TransformArguments())
     assert set(one.recipes) == {"gen", "ppl"}
-    assert one.full_name("gen") == "sums_sums_gen"
-    assert one.full_name("prob") == "sums_sums_gen"
-    assert one.full_name("ppl") == "sums_sums_ppl"
+    assert one.full_name(Method.GEN) == "sums_sums_gen"
+    assert one.full_name(Method.PROB) == "sums_sums_gen"
+    assert one.full_name(Method.PPL) == "sums_sums_ppl"
 
 
 def test_a_folder_that_stands_elsewhere_is_taken_as_it_is(described: Path, tmp_path: Path) -> None:
@@ -116,7 +117,7 @@ def test_a_config_alone_and_a_list_of_them(described: Path, tmp_path: Path) -> N
     assert is_config_file(path)
     (found,) = collect_tasks(str(path), TransformArguments())
     assert found.name == "sums"
-    assert found.full_name("gen") == "sums_sums_gen"
+    assert found.full_name(Method.GEN) == "sums_sums_gen"
     assert set(found.recipes) == {"gen", "ppl"}
 
 
@@ -134,7 +135,7 @@ def test_paths_of_a_list_elsewhere_begin_in_the_working_folder(
     (elsewhere / "mine.json").write_text('{"max_tokens": 9}', encoding="utf-8")
     (one,) = collect_tasks(str(listed), TransformArguments())
     assert one.data == Path("datasets/sums/data/sums.jsonl")
-    assert one.recipes["gen"].version.path == Path("datasets/sums/transform_gen_v0.py")
+    assert one.recipes[Method.GEN].version.path == Path("datasets/sums/transform_gen_v0.py")
     assert compile_only(listed).task.spec.settings["sampling"]["max_tokens"] == 7
     monkeypatch.chdir(elsewhere)
     with pytest.raises(AuthorError, match="run from the checkout"):

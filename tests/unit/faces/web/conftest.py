@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from assay.app.viewed_runs import ViewedRuns
 from assay.core.roles import Bearer, Role
 from assay.faces.web.app import WebSettings, make_app
 from assay.faces.web.data import data_router
@@ -15,7 +16,6 @@ from assay.faces.web.pages import pages_router
 from assay.faces.web.security.gate import Bounds
 from assay.faces.web.security.hosts import Hosts
 from assay.faces.web.security.sessions import Sessions
-from assay.results.run_list import RunList
 from fakes.asgi_client import AsgiClient
 from fakes.run_folders import write_run
 
@@ -43,7 +43,7 @@ def viewer(runs: Path) -> Iterator[Callable[..., AsgiClient]]:
     def make(*, without_token: Role | None = Role.READER, bounds: Bounds = _USUAL) -> AsgiClient:
         sessions = Sessions(TOKENS.get, "assay_8421")
         settings = WebSettings(Hosts("127.0.0.1", PORT), sessions, without_token, bounds)
-        routers = [pages_router(sessions), data_router(RunCache(RunList([runs])), Streams())]
+        routers = [pages_router(sessions), data_router(RunCache(ViewedRuns([runs])), Streams())]
         return opened.enter_context(AsgiClient(make_app(settings, routers), f"127.0.0.1:{PORT}"))
 
     with ExitStack() as opened:

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from assay.app.leaderboard import IndexedRuns
+from assay.app.viewed_runs import ViewedRuns
 from assay.faces.web.board import BoardCache
 from assay.results.leaderboard.page import BoardPage
-from assay.results.run_list import RunList
 from cli import assay
 
 
@@ -23,7 +23,7 @@ def runs(workdir: Path) -> Path:
 
 
 def test_the_board_is_made_again_only_when_a_run_changes(runs: Path) -> None:
-    shelf = BoardCache(RunList([runs]), lambda: IndexedRuns([runs]))
+    shelf = BoardCache(ViewedRuns([runs]), lambda: IndexedRuns([runs]))
     first = shelf.board()
     assert shelf.board() is first
     summary = next(runs.glob("*two*")) / "summary.json"
@@ -38,7 +38,7 @@ def test_readers_are_told_names_and_no_paths(runs: Path) -> None:
     (damaged / "summary.json").write_text("[{")
     (runs / "foreign").mkdir()
     (runs / "foreign" / "manifest.json").write_text("{}")
-    shelf = BoardCache(RunList([runs]), lambda: IndexedRuns([runs]))
+    shelf = BoardCache(ViewedRuns([runs]), lambda: IndexedRuns([runs]))
     body = shelf.board()
     shelf.close()
     page = msgspec.json.decode(body.content, type=BoardPage)

@@ -8,13 +8,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from assay.app.viewed_runs import ViewedRuns
 from assay.core.roles import Role
 from assay.faces.web.app import WebSettings, make_app
 from assay.faces.web.comparisons import comparisons_router
 from assay.faces.web.open_runs import RunCache
 from assay.faces.web.security.hosts import Hosts
 from assay.faces.web.security.sessions import Sessions
-from assay.results.run_list import RunList
 from fakes.asgi_client import AsgiClient
 from fakes.run_folders import write_run
 
@@ -32,7 +32,7 @@ def runs(tmp_path: Path) -> Path:
 @pytest.fixture
 def client(runs: Path) -> Iterator[AsgiClient]:
     settings = WebSettings(Hosts("127.0.0.1", PORT), Sessions(lambda _: None, "assay"), Role.READER)
-    app = make_app(settings, [comparisons_router(RunCache(RunList([runs])))])
+    app = make_app(settings, [comparisons_router(RunCache(ViewedRuns([runs])))])
     with AsgiClient(app, f"127.0.0.1:{PORT}") as opened:
         yield opened
 

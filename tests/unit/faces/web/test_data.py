@@ -15,12 +15,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from assay.app.viewed_runs import ViewedRuns
 from assay.core.run import RunStatus
 from assay.faces.web import media, open_runs
 from assay.faces.web.error_responses import HttpError
 from assay.faces.web.open_runs import RunCache
 from assay.results import run_list
-from assay.results.run_list import RunList
 from fakes.asgi_client import AsgiClient
 from fakes.run_folders import append_samples, write_run
 
@@ -178,7 +178,7 @@ def test_runs_that_were_looked_at_long_ago_are_put_away(runs: Path, monkeypatch:
     for nth in range(6):
         write_run(runs / f"r{nth}", ["a"])
     write_run(runs / "big", ["a"] * 50)
-    shelf = RunCache(RunList([runs]))
+    shelf = RunCache(ViewedRuns([runs]))
     for nth in range(6):
         shelf.page(f"r{nth}")
         assert len(shelf._open_runs) <= 3
@@ -191,7 +191,7 @@ def test_runs_that_were_looked_at_long_ago_are_put_away(runs: Path, monkeypatch:
 
 def test_what_one_look_knew_means_nothing_to_another(runs: Path) -> None:
     """A run that was put away and opened again, or a server that was started again, begins to count anew."""
-    shelves = [RunCache(RunList([runs])) for _ in range(2)]
+    shelves = [RunCache(ViewedRuns([runs])) for _ in range(2)]
     known = [msgspec.json.decode(shelf.table("one", 0).content) for shelf in shelves]
     had = (known[0]["revision"], known[0]["changes"])
     new = [msgspec.json.decode(shelf.table("one", 2, had).content) for shelf in shelves]
@@ -268,7 +268,7 @@ class TestMedia:
 
 
 def test_a_viewer_of_one_run_shows_that_run_alone(runs: Path, viewer: Callable[..., AsgiClient]) -> None:
-    shelf = RunCache(RunList([runs / "one"]))
+    shelf = RunCache(ViewedRuns([runs / "one"]))
     assert b'"name":"one"' in shelf.listing().content
     with pytest.raises(HttpError):
         shelf.page("둘")

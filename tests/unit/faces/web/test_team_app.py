@@ -22,6 +22,7 @@ from assay.app.team.worker import Worker
 from assay.core.errors import Problem, StoreError, UsageError
 from assay.core.origin import Origin
 from assay.core.roles import Bearer, Role
+from assay.core.team import JobState, Provenance, RegisteredDataset, RegisteredModel
 from assay.faces.cli.serve import print_first_token
 from assay.faces.web.api.document import read_field_docs
 from assay.faces.web.api.evaluations import _Watch
@@ -29,9 +30,7 @@ from assay.faces.web.api.slow_work import SlowWork
 from assay.faces.web.events import GONE, StreamUpdate
 from assay.faces.web.serve import ServeSettings, TeamServer
 from assay.ledger.database import Database
-from assay.ledger.datasets import Dataset, Provenance
-from assay.ledger.jobs import LEASE_S, Claim, JobQueue, JobRequest, JobState
-from assay.ledger.models import Model
+from assay.ledger.jobs import LEASE_S, Claim, JobQueue, JobRequest
 from cli import assay
 from fakes.asgi_client import AsgiClient
 from fakes.team_server import eventually
@@ -99,7 +98,7 @@ def test_pages_of_other_sites_start_nothing(team: Team) -> None:
 def test_the_queue_takes_so_many_and_no_more(team: Team) -> None:
     for _ in range(2):
         team.queue.submit(JobRequest("m", ("d",), {}, b"{}", "d-m", "ann"))
-    team.datasets.add(Dataset("d", "d.csv", "table", Provenance.UPLOAD))
+    team.datasets.add(RegisteredDataset("d", "d.csv", "table", Provenance.UPLOAD))
     with pytest.raises(UsageError) as caught:
         submit(team, EvaluationRequest("mock", ("d",)), Bearer("ann", Role.OWNER))
     assert caught.value.problems[0].code == "TEAM-063"
@@ -120,7 +119,7 @@ def test_a_team_that_is_closed_asks_nothing(team: Team) -> None:
 
 
 def test_an_owner_who_mistypes_a_model_is_told_its_name(team: Team) -> None:
-    team.models.add(Model("quick", "mock"))
+    team.models.add(RegisteredModel("quick", "mock"))
     owner = Bearer("ola", Role.OWNER)
     with pytest.raises(StoreError) as caught:
         submit(team, EvaluationRequest("quik", ("d",)), owner)
@@ -255,8 +254,8 @@ def test_a_database_that_is_away_for_a_while_costs_no_evaluation(
     monkeypatch.setattr(worker_module, "_AWAY_S", 0.1)
     path = workdir / "sums.csv"
     path.write_text("question,A,B,answer\n1+1=,1,2,B\n2+2=,4,5,A\n")
-    team.datasets.add(Dataset("sums", str(path), "table", Provenance.UPLOAD))
-    team.models.add(Model("slow", "mock", {"delay_ms": "1500"}))
+    team.datasets.add(RegisteredDataset("sums", str(path), "table", Provenance.UPLOAD))
+    team.models.add(RegisteredModel("slow", "mock", {"delay_ms": "1500"}))
     submit(team, EvaluationRequest("slow", ("sums",)), Bearer("ann", Role.RUNNER))
     queue, ending = _OftenAway(team.database), threading.Event()
     working = threading.Thread(target=Worker(team.settings, "w", queue).work, args=(ending,), daemon=True)

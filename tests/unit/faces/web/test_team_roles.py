@@ -11,10 +11,9 @@ import pytest
 from assay.app.team.settings import resolve_team_settings
 from assay.app.team.team import Team, open_team
 from assay.core.roles import Role
+from assay.core.team import Provenance, RegisteredDataset, RegisteredModel
 from assay.faces.web.serve import ServeSettings, TeamServer
-from assay.ledger.datasets import Dataset, Provenance
 from assay.ledger.jobs import JobRequest
-from assay.ledger.models import Model
 from fakes.asgi_client import Answer, AsgiClient
 
 _CSV = "question,A,B,answer\n1+1=,1,2,B\n"
@@ -80,12 +79,12 @@ _BODIES: dict[tuple[str, str], Any] = {
 @pytest.fixture
 def team(workdir: Path) -> Iterator[Team]:
     with open_team(resolve_team_settings({"workers": 0}, workdir)) as opened:
-        opened.models.add(Model("quick", "mock"))
+        opened.models.add(RegisteredModel("quick", "mock"))
         (workdir / "mine.csv").write_text(_CSV)
         folder = Path(opened.settings.uploads) / "mine-1"
         folder.mkdir(parents=True)
         (folder / "mine.csv").write_text(_CSV)
-        opened.datasets.add(Dataset("mine", str(folder / "mine.csv"), "table", Provenance.UPLOAD))
+        opened.datasets.add(RegisteredDataset("mine", str(folder / "mine.csv"), "table", Provenance.UPLOAD))
         yield opened
 
 

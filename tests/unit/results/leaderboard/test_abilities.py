@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from assay.core.errors import UsageError
+from assay.core.method import Method
 from assay.core.score import Metric
 from assay.core.task import TaskSpec
 from assay.results.leaderboard.abilities import read_abilities
@@ -33,7 +34,7 @@ def exam(shelf: Shelf, model: str, seed: int, share: float) -> dict[str, list[fl
         name: (rng.random(40 + 10 * at) < share).astype(float).tolist() for at, name in enumerate(CATEGORIES)
     }
     specs = [
-        TaskSpec(name, "x", "exam", "h", ("gen",), 1, 1, family="exam", categories=CATEGORIES[name])
+        TaskSpec(name, "x", "exam", "h", (Method.GEN,), 1, 1, family="exam", categories=CATEGORIES[name])
         for name in found
     ]
     own = [mean_of(name, "gen", "accuracy", values) for name, values in found.items()]
@@ -126,9 +127,9 @@ def test_a_file_takes_the_place_of_what_datasets_say(tmp_path: Path) -> None:
     assert cell is not None
     assert cell_of(board, "one", "reasoning") == pytest.approx((0.6 + cell.value) / 2)
     assert any(
-        "'reasoning' names datasets that no run has: 'mth' (did you mean 'math'?)" in n for n in board.notes
+        "'reasoning' names datasets without runs: 'mth' (did you mean 'math'?)" in n for n in board.notes
     )
-    assert any("'말하기' names datasets that no run has: 'talk'" in note for note in board.notes)
+    assert any("'말하기' names datasets without runs: 'talk'" in note for note in board.notes)
 
 
 @pytest.mark.parametrize("text", ["reasoning = [", "reasoning = 'math'", "[reasoning]\nx = 1", b"\xff\xfe"])

@@ -1,9 +1,6 @@
 from __future__ import annotations
 
-import base64
-import gzip
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +11,7 @@ from assay.results.pages import file_blocks, report_file
 from assay.results.pages.report_file import render_report_page, write_report_page
 from assay.results.run_view import RunView
 from assay.results.store import HTML_REPORT
+from fakes.page_blocks import read_blocks
 
 
 def opened(folder: Path) -> RunView:
@@ -24,12 +22,6 @@ def opened(folder: Path) -> RunView:
 
 def page_of(view: RunView) -> str:
     return "".join(render_report_page(view))
-
-
-def blocks(page: str) -> dict[str, Any]:
-    """Return what lies in the page, as a browser would read it."""
-    found = re.findall(r'<script type="application/gzip" id="([\w-]+)">([A-Za-z0-9+/=]*)</script>', page)
-    return {name: json.loads(gzip.decompress(base64.b64decode(packed))) for name, packed in found}
 
 
 def nearly(shown: Any, stored: Any) -> bool:
@@ -59,7 +51,7 @@ def test_a_run_writes_its_page(mock_run: Path) -> None:
 
 def test_all_samples_lie_in_it_in_full(mock_run: Path) -> None:
     view = opened(mock_run)
-    found = blocks(page_of(view))
+    found = read_blocks(page_of(view))
     run = found["run"]
     assert run["n_samples"] == found["table"]["n"] == 60
     seen = {}
@@ -80,7 +72,7 @@ def test_what_does_not_fit_is_what_says_least(mock_run: Path, monkeypatch: pytes
     monkeypatch.setattr(file_blocks, "_BLOCK_BYTES", 1)
     monkeypatch.setattr(file_blocks, "MOST_BYTES", 20_000)
     view = opened(mock_run)
-    run = blocks(page_of(view))["run"]
+    run = read_blocks(page_of(view))["run"]
     kept = [place for places in run["in_file"]["blocks"] for place in places]
     assert 0 < len(kept) < 60
     left = set(range(60)) - set(kept)
@@ -93,7 +85,7 @@ def test_what_does_not_fit_is_what_says_least(mock_run: Path, monkeypatch: pytes
 def test_a_table_is_bounded_too(mock_run: Path) -> None:
     view = RunView(mock_run, 10)
     view.refresh()
-    found = blocks(page_of(view))
+    found = read_blocks(page_of(view))
     assert found["table"]["n"] == found["run"]["in_file"]["n_rows"] == 10
     assert found["run"]["n_samples"] == 60
 

@@ -82,6 +82,6 @@ def require_known(load_kwargs: Mapping[str, Any], dataset_name: str) -> None:
     """Raise an AuthorError for arguments of `load_dataset` that select data in an unsupported way."""
     others = sorted(set(load_kwargs) - _ABOUT_DOWNLOADS)
     if others:
-        what = f"load_kwargs of {dataset_name!r} has {listing(others)}, which would select other data"
+        what = f"load_kwargs of {dataset_name!r} has {listing(others)}, which would select different data"
         fix = "omit it, and pass the path of the right files as dataset_path"
         raise AuthorError(Problem("DATA-003", what, fix))

@@ -136,7 +136,8 @@ class ConfigFiles:
             fix = "correct the import"
             if _AUTHOR_BASE_CLASSES.intersection(asked.names):
                 # A file of classes that a config imports like a base.
-                fix = f"a file of classes is no base: write from opencompass.datasets.{path.stem} import NAME"
+                fix = "a file of classes cannot be a base config: "
+                fix += f"write from opencompass.datasets.{path.stem} import NAME"
             return _FileOutcome(None, (Problem("OPENICL-002", what, fix, where),), ())
         real = os.path.realpath(base)
         places = [os.path.realpath(one) for one in chain]
@@ -253,7 +254,7 @@ def _missing_imports(error: NameError, path: Path, namespace: Mapping[str, Any])
 
 
 def _build_recursion_problem(path: Path) -> Problem:
-    what = "a value of the config contains itself, or a function recurses without end"
+    what = "a value of the config contains itself, or a function calls itself endlessly"
     fix = "remove the list or dict from itself, for example x = globals()"
     return Problem("OPENICL-006", what, fix, Origin(str(path)))
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+from assay.core.difference import Difference
 from assay.dialects.openicl.retrievers.bm25 import BM25Retriever
 from assay.dialects.openicl.retrievers.dpp import DPPRetriever
 from assay.dialects.openicl.retrievers.drawn import RandomRetriever
@@ -11,7 +12,6 @@ from assay.dialects.openicl.retrievers.mdl import MDLRetriever
 from assay.dialects.openicl.retrievers.nearest import EncodingRetriever, TopkRetriever
 from assay.dialects.openicl.retrievers.retriever import FixKRetriever, Retriever, SlidingWindowRetriever
 from assay.dialects.openicl.retrievers.votek import VotekRetriever
-from assay.dialects.shared.differences import Difference
 
 
 def _build_retriever_check(*kinds: type[Retriever]) -> Callable[[Retriever], bool]:
@@ -19,110 +19,96 @@ def _build_retriever_check(*kinds: type[Retriever]) -> Callable[[Retriever], boo
     return lambda retriever: isinstance(retriever, kinds) and retriever.count > 0
 
 
-DIFFERENCES: tuple[Difference[Retriever], ...] = (
-    Difference(
-        "own_row",
+DIFFERENCES: Mapping[str, Difference[Retriever]] = {
+    "own_row": Difference(
+        "if the train split contains the evaluated rows, a row can be its own example, with its answer",
+        "a row, or another with the same question and answer, is never its own example; the next row "
+        "replaces it, except in a fix_id_list",
         _build_retriever_check(
             FixKRetriever, RandomRetriever, BM25Retriever, TopkRetriever, MDLRetriever, VotekRetriever
         ),
-        "where the train split holds the rows that are evaluated, a row is shown itself with its answer",
-        "a row, and any that asks the same and has the same answer, is never its own example; the next takes "
-        "its place, but for a fix_id_list, which has no next",
     ),
-    Difference(
-        "draws",
+    "draws": Difference(
+        "one generator with the retriever's seed serves all rows in turn, so a row's examples depend on the "
+        "number of rows before it",
+        "draws depend only on --seed, the retriever's seed, the task and the row",
         _build_retriever_check(RandomRetriever, MDLRetriever),
-        "one generator, with the retriever's seed, serves all rows in turn: what a row is shown depends on "
-        "how many stand before it",
-        "draws depend on --seed, the retriever's seed, the task and the row alone",
     ),
-    Difference(
-        "too_few_rows",
+    "too_few_rows": Difference(
+        "if the train split has too few rows, BM25 shows fewer examples and Topk repeats the last one",
+        "it is an error",
         _build_retriever_check(BM25Retriever, TopkRetriever),
-        "where the train split has fewer rows than are asked for, BM25 shows fewer and Topk repeats the last",
-        "it is an error",
     ),
-    Difference(
-        "negative_index",
+    "negative_index": Difference(
+        "OpenCompass counts a negative index from the end; AISBench rejects it",
+        "it is an error",
         _build_retriever_check(FixKRetriever),
-        "OpenCompass counts a negative index from the end; AISBench refuses it",
-        "it is an error",
         is_reproduced=False,
     ),
-    Difference(
-        "retrieved_ties",
+    "retrieved_ties": Difference(
+        "of train rows with the same distance or score, even a score of 0, the later one usually comes first",
+        "the earlier one comes first",
         _build_retriever_check(BM25Retriever, TopkRetriever, MDLRetriever),
-        "of train rows that are equally near or score alike, be it nothing, the later mostly comes first",
-        "the earlier comes first",
-        faithful="the later comes first",
+        faithful="the later one comes first",
     ),
-    Difference(
-        "bm25_unspaced_scripts",
+    "bm25_unspaced_scripts": Difference(
+        "words are separated by spaces, so a whole Chinese sentence is one word that no other row has",
+        "in scripts without spaces, each character is a word",
         _build_retriever_check(BM25Retriever),
-        "words are parted by spaces, so that a Chinese sentence is one word that no other row has",
-        "a character of a script without spaces is a word",
     ),
-    Difference(
-        "bm25_sentences",
+    "bm25_sentences": Difference(
+        "a trained model, whose data must be downloaded, decides which full stops end a sentence",
+        "every full stop does, except after a single letter or a title",
         _build_retriever_check(BM25Retriever),
-        "a trained splitter, whose data has to be downloaded, says which full stops end a sentence",
-        "all do, but for those behind a single letter or a title",
         is_reproduced=False,
     ),
-    Difference(
-        "encoder",
+    "encoder": Difference(
+        "texts are encoded and decoded with the gpt2-xl tokenizer, which cuts off long ones; "
+        "all-mpnet-base-v2, or the encoder in the config, embeds them",
+        "the available encoder embeds the texts, and the run records its name; vectors have length 1",
         _build_retriever_check(EncodingRetriever),
-        "texts go through the tokenizer of gpt2-xl and back, which cuts long ones off, and become vectors by "
-        "all-mpnet-base-v2 or the encoder that the config names",
-        "texts become vectors by the encoder at hand, which the run records; vectors have length 1",
         is_reproduced=False,
     ),
-    Difference(
-        "mdl_model",
+    "mdl_model": Difference(
+        "gpt2-xl, or the model in ce_model_name, compares sets of examples",
+        "the evaluated model compares them, before it answers the samples",
         _build_retriever_check(MDLRetriever),
-        "sets of examples are compared by gpt2-xl or the model that ce_model_name says",
-        "they are compared by the model under test, which is asked before the samples",
         is_reproduced=False,
     ),
-    Difference(
-        "mdl_loss",
+    "mdl_loss": Difference(
+        "a label's loss is the mean over the tokens of question and label, without the first token or the "
+        "first few",
+        "a label's loss is the negative log-probability of the label's own text",
         _build_retriever_check(MDLRetriever),
-        "a label's loss is the mean over the tokens of question and label, without the first of them or more",
-        "a label's loss is that of the label's own text, summed: minus the logarithm of its probability",
         is_reproduced=False,
     ),
-    Difference(
-        "mdl_labels",
-        _build_retriever_check(MDLRetriever),
-        "without a template for each label, the labels are all answers of the test split, in any order",
+    "mdl_labels": Difference(
+        "without a template for each label, the labels are all answers of the test split, in undefined order",
         "they are the answers of the train split, in its order",
+        _build_retriever_check(MDLRetriever),
         is_reproduced=False,
     ),
-    Difference(
-        "dpp_fails",
+    "dpp_fails": Difference(
+        "the retriever raises a TypeError on the first row",
+        "it works as documented, and never shows a row as its own example",
         _build_retriever_check(DPPRetriever),
-        "it stops with a TypeError on the first row",
-        "it does what it describes, and never shows a row itself",
         is_reproduced=False,
     ),
-    Difference(
-        "votek_neighbours",
+    "votek_neighbours": Difference(
+        "a row's last neighbour is assumed to be the row itself, so copies of a row lose votes",
+        "the row itself is excluded by its index",
         _build_retriever_check(VotekRetriever),
-        "a row's last neighbour is taken to be the row itself, so that copies of a row lose votes",
-        "the row itself is left out by its place",
     ),
-    Difference(
-        "votek_fill",
-        _build_retriever_check(VotekRetriever),
-        "where too few rows have votes of their own, others are drawn without a seed, anew in every run",
+    "votek_fill": Difference(
+        "if too few rows have votes, others are drawn without a seed, differently in each run",
         "they are drawn by --seed and task",
+        _build_retriever_check(VotekRetriever),
         is_reproduced=False,
     ),
-    Difference(
-        "window_behind_the_end",
+    "window_behind_the_end": Difference(
+        "a test split that is longer than the train split raises an IndexError",
+        "after its last row, the train split starts over",
         _build_retriever_check(SlidingWindowRetriever),
-        "a test split that is longer than the train split stops with an IndexError",
-        "the train split goes round: behind its last row comes its first",
-        faithful="an error before the model is asked",
+        faithful="an error before the run",
     ),
-)
+}

@@ -139,7 +139,7 @@ class FixKRetriever(Retriever, frozen=True, kw_only=True):
         if outside := [str(at) for at in self.fix_id_list if not 0 <= at < n]:
             has = f"rows 0 to {n - 1}" if n else "no rows"
             raise corpus.lacks(
-                f"fix_id_list names {listing(outside)}, but the split {corpus.train_split!r} has {has}",
+                f"fix_id_list contains {listing(outside)}, but the split {corpus.train_split!r} has {has}",
                 "name existing rows, or another train_split",
             )
 

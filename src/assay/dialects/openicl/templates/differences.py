@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
+from assay.core.difference import Difference
 from assay.dialects.openicl.templates.layouts import TemplateItem
 from assay.dialects.openicl.templates.meta import CHAT_META_TEMPLATE
 from assay.dialects.openicl.templates.multi_turn import MultiTurnLayout
@@ -14,7 +16,6 @@ from assay.dialects.openicl.templates.template_parsing import (
     is_messages_layout,
     list_items,
 )
-from assay.dialects.shared.differences import Difference
 
 
 class TemplateTraits(NamedTuple):
@@ -94,110 +95,96 @@ def _is_one_dialogue(pair: TemplatePair) -> bool:
     return has_turns(pair.ice) and not isinstance(pair.ice, dict)
 
 
-TEMPLATE_DIFFERENCES: tuple[Difference[TemplateTraits], ...] = (
-    Difference(
-        "filled_once",
+TEMPLATE_DIFFERENCES: Mapping[str, Difference[TemplateTraits]] = {
+    "filled_once": Difference(
+        "columns are replaced one after the other in the whole prompt, so a `{column}` inside a value or an "
+        "example is replaced too",
+        "each placeholder of the template is replaced once; values and examples are not changed",
         lambda traits: traits.has_holes,
-        "columns are replaced one after the other in the whole prompt, so a value or an example that holds "
-        "`{column}` is filled as well",
-        "every hole of the template is filled once; values and examples are shown as they are",
     ),
-    Difference(
-        "raw_gold",
-        lambda traits: traits.is_raw and traits.shows_answer_column and not traits.is_labelled,
-        "a RawPromptTemplate shows the right answer where it names the output column",
+    "raw_gold": Difference(
+        "a RawPromptTemplate that names the output column shows the right answer",
         "the output column is left empty, as in a PromptTemplate",
+        lambda traits: traits.is_raw and traits.shows_answer_column and not traits.is_labelled,
     ),
-    Difference(
-        "raw_labels",
+    "raw_labels": Difference(
+        "when labels are compared, a RawPromptTemplate shows no examples, and the right answer with every "
+        "label",
+        "examples are shown, and the output column contains the label",
         lambda traits: traits.is_raw and traits.is_labelled,
-        "a RawPromptTemplate shows no examples and every label the right answer when labels are compared",
-        "examples are shown, and the label stands in the output column",
     ),
-    Difference(
-        "raw_text",
+    "raw_text": Difference(
+        "a RawPromptTemplate does not work with a model that reads plain text",
+        "its messages become the turns HUMAN, BOT and SYSTEM",
         lambda traits: traits.is_raw and not traits.is_chat,
-        "a RawPromptTemplate cannot be shown to a model that reads text",
-        "its messages are turns: HUMAN, BOT and SYSTEM",
         is_reproduced=False,
     ),
-    Difference(
-        "labels_of_one_template",
+    "labels_of_one_template": Difference(
+        "without a template for each label, every label is shown with the right answer, so all labels are "
+        "equal",
+        "the output column contains the label",
         lambda traits: traits.is_labelled and traits.shows_answer_column and not traits.has_label_map,
-        "without a template for each label, every label is shown with the right answer: all are equal",
-        "the label stands in the output column",
     ),
-    Difference(
-        "right_answer_in_label_maps",
-        lambda traits: traits.is_labelled and traits.shows_answer_column and traits.has_label_map,
+    "right_answer_in_label_maps": Difference(
         "a label's template that names the output column shows the right answer with every label",
         "the output column is left empty",
+        lambda traits: traits.is_labelled and traits.shows_answer_column and traits.has_label_map,
     ),
-    Difference(
-        "local_chat",
+    "local_chat": Difference(
+        "a local chat model gets a line break after every user turn, and system texts as user turns",
+        "no line break is added, and system texts are system messages",
         lambda traits: (
             traits.is_chat
             and not (traits.has_meta or traits.joins_turns)
             and traits.is_dialogue
             and traits.is_system_the_users
         ),
-        "a chat model that runs locally gets a line break behind every user's turn, and what the system says "
-        "as the user's words",
-        "no line break is added, and the system speaks for itself",
     ),
-    Difference(
-        "service_without_roles",
+    "service_without_roles": Difference(
+        "if the config of a service has no meta_template, OpenCompass sends all turns, including the start "
+        "of the answer, as one user message",
+        "each turn is a message with its own role, and the model starts its own answer",
         lambda traits: traits.is_chat and traits.joins_turns and not traits.has_meta and traits.is_dialogue,
-        "OpenCompass sends all turns as one message of the user to a service whose config has no "
-        "meta_template, the begun answer included",
-        "each turn is a message of its role, and the model begins its own answer",
     ),
-    Difference(
-        "system_in_round",
+    "system_in_round": Difference(
+        "in a chat, SYSTEM within a round is followed by an empty answer or lost; a meta template for text "
+        "rejects it",
+        "it becomes a separate turn before the round",
         lambda traits: traits.has_system_in_round and (traits.is_chat or traits.has_meta),
-        "SYSTEM within a round is followed by an empty answer or lost in a chat, and refused by a meta "
-        "template for text",
-        "it is a turn of its own, before the round",
         faithful="as the original in a chat; as corrected in a text",
     ),
-    Difference(
-        "bare_text",
+    "bare_text": Difference(
+        "texts outside the turns are omitted from a chat",
+        "they are user turns",
         lambda traits: traits.is_chat and traits.has_bare_texts,
-        "texts outside the turns are left out of a chat",
-        "the user says them",
     ),
-    Difference(
-        "empty_first_line",
+    "empty_first_line": Difference(
+        "without examples, their placeholder leaves an empty line at the beginning",
+        "the empty line is removed",
         lambda traits: traits.begins_with_examples and not traits.is_chat and not traits.has_meta,
-        "without examples, their place leaves an empty line at the beginning",
-        "nothing is left",
     ),
-    Difference(
-        "end_of_no_examples",
+    "end_of_no_examples": Difference(
+        "the text after the last example is shown even if there are no examples",
+        "it is shown only with examples",
         lambda traits: traits.has_separator,
-        "the text behind the last example is shown even if no example is left",
-        "it is shown with examples only",
     ),
-    Difference(
-        "sep_token",
+    "sep_token": Difference(
+        "examples show the separator token",
+        "the separator token is never shown",
         lambda traits: traits.has_sep_token,
-        "the separator token is shown in examples",
-        "it is never shown",
         is_reproduced=False,
     ),
-    Difference(
-        "end_section",
+    "end_section": Difference(
+        "a dialogue with an `end` does not work with a meta template",
+        "`end` follows the rounds",
         lambda traits: traits.has_end and traits.has_meta,
-        "a dialogue with an `end` cannot be shown to a model with a meta template",
-        "it stands behind the rounds",
         is_reproduced=False,
     ),
-    Difference(
-        "turns_of_two_columns",
-        lambda traits: traits.is_multi_turn,
-        "turns are read from the columns `question` and `answer`, and as many as the shorter has",
+    "turns_of_two_columns": Difference(
+        "turns are read from the columns `question` and `answer`, up to the length of the shorter list",
         "turns are read from the columns that the round names; lists of different lengths are an error, and "
-        "an empty list of answers is none",
+        "an empty list of answers means no answers",
+        lambda traits: traits.is_multi_turn,
     ),
-)
+}
 """All differences, for the table in the documentation."""

@@ -16,12 +16,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from assay.core.difference import Difference
 from assay.core.errors import Problem, Problems, listing, suggest_name
 from assay.core.media import Medium, Part, Text
 from assay.core.origin import Origin
 from assay.core.prompt import Message, Role
 from assay.dialects.openicl.media import CONTENT, MEDIA_DIFFERENCES, split_content
-from assay.dialects.shared.differences import Difference, touches_every_task
 from assay.dialects.shared.media_parts import build_media_part, clip_address
 from assay.sources.media_formats import BrokenMedia
 
@@ -37,16 +37,14 @@ PART_EXAMPLE = (
 """An example of parts: {question} is the text between its marks, {image} the path between its marks."""
 _HOLE = re.compile(r"\{(\w+)\}")
 
-MULTIMODAL_DIFFERENCES: tuple[Difference[object], ...] = (
-    *MEDIA_DIFFERENCES,
-    Difference(
-        "columns_in_media_prompts",
-        touches_every_task,
-        "a media template fills {question}, {image}, {video} and {audio}; {column} stays as it is written",
-        "the text parts and the other items of the template are filled with the row's columns as well; the "
-        "column of the right answer is left empty",
+MULTIMODAL_DIFFERENCES: Mapping[str, Difference[object]] = {
+    **MEDIA_DIFFERENCES,
+    "columns_in_media_prompts": Difference(
+        "a media template replaces only {question}, {image}, {video} and {audio}; {column} stays unchanged",
+        "the text parts and other items of the template are filled with the row's columns too; the column "
+        "of the right answer is left empty",
     ),
-)
+}
 """The differences between the original and Assay in these templates."""
 
 
@@ -105,7 +103,7 @@ class MultimodalTemplate:
             self._items.pop()
 
     @property
-    def differences(self) -> Sequence[Difference[object]]:
+    def differences(self) -> Mapping[str, Difference[object]]:
         """Return the differences from the original."""
         return MULTIMODAL_DIFFERENCES
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from operator import is_
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from assay.core.difference import Difference, select_differences
 from assay.core.errors import listing, suggest_name
 from assay.core.prompt import Message, Prompt
 from assay.dialects.openicl.templates.checks import find_example_faults, find_faults
 from assay.dialects.openicl.templates.dialogue_line import DialogueLine
 from assay.dialects.openicl.templates.differences import (
     TEMPLATE_DIFFERENCES,
-    TemplateTraits,
     find_template_traits,
 )
 from assay.dialects.openicl.templates.layouts import DialogueLayout, Examples, StringLayout, TemplateItem
@@ -36,7 +36,6 @@ from assay.dialects.openicl.templates.template_parsing import (
 )
 from assay.dialects.openicl.templates.template_problems import TemplateFault
 from assay.dialects.openicl.templates.text import Row, TemplateText, find_common_prefix
-from assay.dialects.shared.differences import Difference
 from assay.dialects.shared.template import TemplateFailure
 
 
@@ -269,7 +268,9 @@ class Templates:
         elif self._output_column is not None and label is not None and not self._rendering.is_faithful:
             row = {**row, self._output_column: label}
         if template is None or isinstance(template, MultiTurnLayout):
-            raise TemplateFailure(self._format_faults() or "labels of several turns cannot be compared")
+            raise TemplateFailure(
+                self._format_faults() or "labels that span several turns cannot be compared"
+            )
         if not isinstance(template, StringLayout | DialogueLayout):
             shots = () if self._rendering.is_faithful else shots
             messages = template.messages(row, self._examples.messages(shots))
@@ -295,7 +296,7 @@ class Templates:
         start = prompt.find(shown) if isinstance(shown, str) and shown else -1
         return None if start < 0 else (start, start + len(shown))
 
-    def differences(self, *, is_labelled: bool) -> tuple[Difference[TemplateTraits], ...]:
+    def differences(self, *, is_labelled: bool) -> Mapping[str, Difference[Any]]:
         """Return the possible differences from the original's prompts."""
         traits = find_template_traits(
             self._pair,
@@ -304,7 +305,7 @@ class Templates:
             is_labelled=is_labelled,
             is_joined=self._is_joined,
         )
-        return tuple(one for one in TEMPLATE_DIFFERENCES if one.touches(traits))
+        return select_differences(TEMPLATE_DIFFERENCES, traits)
 
     def _render_with_answer(self, lines: Sequence[DialogueLine]) -> RenderedPrompt:
         """Render lines including the answer; as plain text if a chat ends without a reply."""

@@ -12,10 +12,7 @@ from assay.app.team.messages import CheckedTask
 from assay.app.team.texts import BoundedText
 from assay.core.errors import Problem
 from assay.core.score import Metric
-from assay.ledger.datasets import Dataset
-from assay.ledger.jobs import Job
-from assay.ledger.models import Model
-from assay.ledger.tokens import Token
+from assay.core.team import Job, RegisteredDataset, RegisteredModel, Token
 
 
 class Where(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -77,7 +74,7 @@ class DatasetBody(msgspec.Struct, frozen=True):
     """UTC, ISO 8601."""
 
     @classmethod
-    def of(cls, dataset: Dataset) -> DatasetBody:
+    def of(cls, dataset: RegisteredDataset) -> DatasetBody:
         """Return the body of a dataset, without its path on the server."""
         return cls(
             dataset.name,
@@ -134,7 +131,7 @@ class ModelBody(msgspec.Struct, frozen=True):
     """UTC, ISO 8601."""
 
     @classmethod
-    def of(cls, model: Model) -> ModelBody:
+    def of(cls, model: RegisteredModel) -> ModelBody:
         """Return the body of a model."""
         return cls(**{**msgspec.structs.asdict(model), "registered_at": _time(model.registered_at)})
 

@@ -14,14 +14,12 @@ from assay.app.team import evaluations
 from assay.app.team.evaluations import EvaluationRequest
 from assay.app.team.team import Team
 from assay.core.roles import Role
+from assay.core.team import LARGEST_NUMBER, JobState
 from assay.faces.web.api.bodies import EvaluationBody, ResultsBody, StartedBody
 from assay.faces.web.api.errors import build_error_specs
 from assay.faces.web.api.slow_work import SlowWork
 from assay.faces.web.events import GONE, Streams, StreamUpdate
 from assay.faces.web.security.access import get_bearer, require_role
-from assay.ledger.jobs import LARGEST_NUMBER, Job, JobState
-from assay.results.read import StoredRun
-from assay.results.store import read_manifest
 
 _AnyRequest = Request[Any, Any, Any]
 _Limit = Annotated[int, QueryParameter(ge=1, le=500, description="Maximum number of results.")]
@@ -122,7 +120,8 @@ def evaluations_router(team: Team, streams: Streams, slow: SlowWork) -> Router:
     @get("/{number:int}/results", sync_to_thread=True, responses=build_error_specs(404))
     def get_results(number: FromPath[int]) -> ResultsBody:
         """Return the results: every metric with counts and interval."""
-        return _results(team, team.queue.get(number))
+        job, metrics, notes = evaluations.read_results(team, number)
+        return ResultsBody(job.id, job.state, job.run, metrics, notes)
 
     handlers = [
         list_evaluations,
@@ -157,11 +156,3 @@ class _Watch:
         body = msgspec.json.encode(EvaluationBody.of(job))
         name = b"end" if job.has_ended else b"progress"
         return StreamUpdate(b"id: %d\nevent: %s\ndata: %s\n\n" % (job.version, name, body), job.has_ended)
-
-
-def _results(team: Team, job: Job) -> ResultsBody:
-    folder = evaluations.run_folder(team, job).path
-    if read_manifest(folder) is None:
-        return ResultsBody(job.id, job.state, job.run, (), ())
-    run = StoredRun(folder)
-    return ResultsBody(job.id, job.state, job.run, tuple(run.metrics()), run.manifest.notes)

@@ -11,11 +11,11 @@ from litestar.params import FromPath, JSONBody
 from assay.app.team.registering import register_model
 from assay.app.team.team import Team
 from assay.core.roles import Role
+from assay.core.team import RegisteredModel
 from assay.faces.web.api.bodies import ModelBody, NewModel
 from assay.faces.web.api.errors import build_error_specs
 from assay.faces.web.api.slow_work import SlowWork
 from assay.faces.web.security.access import get_bearer, require_role
-from assay.ledger.models import Model
 
 _AnyRequest = Request[Any, Any, Any]
 
@@ -36,7 +36,7 @@ def models_router(team: Team, slow: SlowWork) -> Router:
     @post("/", guards=[require_role(Role.OWNER)], responses=build_error_specs(409, 422, 429))
     async def add_model(request: _AnyRequest, data: JSONBody[NewModel]) -> ModelBody:
         """Register a model. Its files and arguments are checked; it is neither loaded nor called."""
-        model = Model(**msgspec.structs.asdict(data))
+        model = RegisteredModel(**msgspec.structs.asdict(data))
         registered = await slow.done(lambda: register_model(team, model, get_bearer(request)))
         return ModelBody.of(registered)
 

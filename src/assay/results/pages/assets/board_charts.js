@@ -2,6 +2,7 @@
 
 import { columnsOf } from "./board_columns.js";
 import { el, userText, svg } from "./dom.js";
+import { figure } from "./plot.js";
 
 const FEWEST_SPOKES = 3;
 const MOST_SPOKES = 16;
@@ -18,7 +19,7 @@ const SHAPES = [
 ];
 
 function shape(nth, at = "0,0") {
-  return svg("path", { d: SHAPES[nth], transform: `translate(${at})`, class: `mark c${nth}` });
+  return svg("path", { d: SHAPES[nth], transform: `translate(${at})`, class: `mark series-${nth}` });
 }
 
 // Returns the marker of a selected model; null for a model that is not selected.
@@ -36,7 +37,7 @@ export function boardCharts(page, columns, chosen) {
   const models = chosen.map((row, nth) => ({ row, nth, name: page.board.models[row].name }));
   return [
     el("h2", {}, "Side by side"),
-    el("p", { class: "legend keys" }, models.map((model) => el("span", {}, markOf(model.nth), userText(model.name)))),
+    el("p", { class: "keys" }, models.map((model) => el("span", {}, markOf(model.nth), userText(model.name)))),
     el("div", { class: "board-charts" },
       spokes.length >= FEWEST_SPOKES ? radar(spokes.slice(0, MOST_SPOKES), models, spokes.length) : null,
       dots(drawn, models)),
@@ -69,10 +70,10 @@ function radar(spokes, models, n) {
     const points = known.map(([cell, nth]) => place(nth, cell.value).map((one) => one.toFixed(1)).join(","));
     // A model without a value for some spoke has no closed outline: a line must not suggest a value that was not measured.
     const isWhole = known.length === spokes.length;
-    return [isWhole ? svg("polygon", { points: points.join(" "), class: `outline c${model.nth}` }) : null, points.map((at) => shape(model.nth, at))];
+    return [isWhole ? svg("polygon", { points: points.join(" "), class: `outline series-${model.nth}` }) : null, points.map((at) => shape(model.nth, at))];
   };
   const title = `Radar of ${models.map((model) => model.name).join(", ")}`;
-  return el("figure", {}, el("figcaption", {}, "Radar", el("small", {}, `in percent: centre 0, rim 100${n > spokes.length ? `; first ${spokes.length} of ${n}` : ""}`)),
+  return figure("Radar", `in percent: centre 0, rim 100${n > spokes.length ? `; first ${spokes.length} of ${n}` : ""}`,
     svg("svg", { viewBox: `${-SIZE / 2 - 60} ${-SIZE / 2} ${SIZE + 120} ${SIZE}`, class: "plot radar", role: "img", "aria-label": title },
       [0.25, 0.5, 0.75, 1].map((share) => svg("polygon", { points: ring(share), class: "ring" })),
       spokes.map((_, nth) => { const [x, y] = place(nth, 1); return svg("line", { x1: 0, y1: 0, x2: x.toFixed(1), y2: y.toFixed(1), class: "grid" }); }),
@@ -87,11 +88,11 @@ function dots(columns, models) {
       if (!cell) return el("span", { class: "lane", title: `${model.name}: no comparable value` });
       const tooltip = `${model.name}: ${cell.tooltip}`;
       return el("span", { class: "lane", title: tooltip },
-        cell.low === null || cell.high === null ? null : el("span", { class: `whisker c${model.nth}`, style: { left: at(cell.low), width: `calc(${at(cell.high)} - ${at(cell.low)})` } }),
+        cell.low === null || cell.high === null ? null : el("span", { class: `whisker series-${model.nth}`, style: { left: at(cell.low), width: `calc(${at(cell.high)} - ${at(cell.low)})` } }),
         el("span", { class: "spot", style: { left: at(cell.value) } }, markOf(model.nth)));
     })),
     el("span", { class: "numbers" }, models.map((model) => el("span", {}, drawnCell(column, model)?.shown ?? "–"))));
-  return el("figure", { class: "dots" }, el("figcaption", {}, "Values", el("small", {}, "in percent, with 95 % intervals")),
+  return figure("Values", "in percent, with 95 % intervals", [
     el("div", { class: "dots-row dots-axis", "aria-hidden": "true" }, el("span", {}), el("span", { class: "lanes" }, [0, 25, 50, 75, 100].map((tick) => el("span", { style: { left: `${tick}%` } }, tick))), el("span", {})),
-    columns.map(line));
+    columns.map(line)], { class: "dots" });
 }

@@ -1,6 +1,6 @@
 // The columns of a leaderboard in one common shape: means, pairwise wins, datasets and abilities.
 
-import { count, inPercent, percent, plain } from "./numbers.js";
+import { count, countOf, inPercent, percent, plain } from "./numbers.js";
 
 function rankText(rank) {
   return rank.best === rank.worst ? `#${rank.best}` : `#${rank.best}–${rank.worst}`;
@@ -42,7 +42,7 @@ function datasetColumn(board, links, column, at) {
     const tooltip = [`${shown(cell.value, column.is_share)}${column.is_share ? " %" : ""}, ${interval(cell, column.is_share)}`,
       `${count(cell.n)} samples: ${counts.filter(([name, n]) => n || name === "scored").map(([name, n]) => `${count(n)} ${name}`).join(", ")}`,
       `run ${cell.run}${cell.host ? ` on ${cell.host}` : ""}, ${cell.started.slice(0, 16).replace("T", " ")}`,
-      cell.n_earlier ? `${count(cell.n_earlier)} earlier run${cell.n_earlier === 1 ? "" : "s"} with the same settings` : null];
+      cell.n_earlier ? `${countOf(cell.n_earlier, "earlier run")} with the same settings` : null];
     return { value: cell.value, low: cell.low, high: cell.high, shown: shown(cell.value, column.is_share), rank: rankText(cell.rank), best: cell.rank.best,
       beats: cell.beats, link: links[row][at], tooltip: tooltip.filter((line) => line).join("\n"), isIncomplete: false };
   }));

@@ -4,7 +4,7 @@ import { el, replace, userText } from "./dom.js";
 import { onState, setState, stateNow } from "./address.js";
 import { boardCharts, markOf } from "./board_charts.js";
 import { columnsOf } from "./board_columns.js";
-import { count, percent } from "./numbers.js";
+import { countOf, percent } from "./numbers.js";
 import { fetched, FileSource } from "./source.js";
 
 const MOST_CHOSEN = 6;
@@ -53,7 +53,7 @@ export async function showBoard(main) {
 
 function describeSize(board) {
   const datasets = new Set(board.columns.filter((column) => column.part === null).map((column) => column.dataset));
-  return `${count(board.models.length)} model${board.models.length === 1 ? "" : "s"}, ${count(datasets.size)} dataset${datasets.size === 1 ? "" : "s"}`;
+  return `${countOf(board.models.length, "model")}, ${countOf(datasets.size, "dataset")}`;
 }
 
 function exportButton(form, text) {

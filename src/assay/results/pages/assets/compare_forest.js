@@ -2,8 +2,9 @@
 
 import { el, userText } from "./dom.js";
 import { setState } from "./address.js";
+import { ticks } from "./axes.js";
 import { fold } from "./folds.js";
-import { count, ticks } from "./numbers.js";
+import { count } from "./numbers.js";
 
 const MANY = 14;
 const UNITS = { points: "points", percent: "% change", own: "difference" };
@@ -27,7 +28,7 @@ function drawn(page, rows, unit) {
   const pairs = page.sides.length > 2;
   const line = (row) => {
     const names = pairs ? ` ${page.letters[row.first]} ${page.letters[row.second]}` : "";
-    const state = row.is_real ? `by-${row.better % 6}` : "";
+    const state = row.is_real ? `series-${row.better % 6}` : "";
     return el("button", {
       type: "button", class: `forest-row ${state}`, title: `${row.label} · ${row.title}: ${row.sentence}`,
       onclick: () => {

@@ -12,7 +12,7 @@ const MANY = 12;
 
 // Returns a side's letter in its colour.
 export function badge(page, side) {
-  return el("span", { class: `side side-${side % 6}` }, page.letters[side]);
+  return el("span", { class: `side series-${side % 6}` }, page.letters[side]);
 }
 
 function header(page) {
@@ -27,7 +27,7 @@ function header(page) {
 
 function sentences(page) {
   return el("ul", { class: "sentences" }, page.summary ? el("li", {}, page.summary) : null,
-    page.told.map((at) => page.rows[at]).map((row) => el("li", { class: row.is_real ? "real" : "" },
+    page.notable.map((at) => page.rows[at]).map((row) => el("li", { class: row.is_real ? "real" : "" },
       el("b", {}, userText(row.label), " · ", userText(row.title)), ": ", row.sentence)));
 }
 

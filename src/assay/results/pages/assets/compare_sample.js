@@ -41,7 +41,7 @@ function parting(a, b) {
 // The answer and verdict of one side.
 function column(at, side, { page, method, place, source }) {
   const track = method.tracks[at];
-  const head = el("h2", { class: "side-head" }, el("span", { class: `side side-${at % 6}` }, page.letters[at]), " ", userText(page.sides[at].name));
+  const head = el("h2", { class: "side-head" }, el("span", { class: `side series-${at % 6}` }, page.letters[at]), " ", userText(page.sides[at].name));
   if (!side) return el("article", { class: "answer-of" }, head, el("p", { class: "empty" }, "This run does not contain the sample."));
   const { record } = side;
   const score = side.scores.find((one) => one.track === track) ?? null;
@@ -70,7 +70,7 @@ function prompts(sides, { page, method, source }) {
     const place = parting(texts[first], text);
     const words = at === first ? "" : isSame ? ` · same as ${page.letters[first]}` : ` · differs from ${page.letters[first]} at character ${count(place)}`;
     const marks = at === first || isSame || place === text.length ? [] : [{ start: place, end: text.length, note: "" }];
-    return fold([el("span", { class: `side side-${at % 6}` }, page.letters[at]), words], () => [exactText(text, { name: "prompt", marks }), shown(at)]);
+    return fold([el("span", { class: `side series-${at % 6}` }, page.letters[at]), words], () => [exactText(text, { name: "prompt", marks }), shown(at)]);
   })];
 }
 

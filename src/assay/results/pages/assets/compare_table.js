@@ -100,7 +100,7 @@ export class CompareTable extends SampleList {
   headings() {
     return [
       [["id", "Sample"], ["question", "Question"], ["target", "Right answer"]].map(([name, label]) => el("span", { class: name, role: "columnheader" }, label)),
-      this.page.sides.map((side, at) => el("span", { class: "answer", role: "columnheader", title: side.name }, el("span", { class: `side side-${at % 6}` }, this.page.letters[at]), " ", userText(side.name))),
+      this.page.sides.map((side, at) => el("span", { class: "answer", role: "columnheader", title: side.name }, el("span", { class: `side series-${at % 6}` }, this.page.letters[at]), " ", userText(side.name))),
     ];
   }
 

@@ -3,15 +3,16 @@
 import { el } from "./dom.js";
 
 // Numbers as numbers.js writes them; a column that contains only numbers is right-aligned.
-const NUMBER = /^(?:–|[−-]?(?:\d[\d,]*(?:\.\d+)?)(?:e[+-]\d+)?(?: (?:%|ms|s))?)$/;
+const NUMBER = /^(?:–|[−-]?(?:\d[\d,]*(?:\.\d+)?)(?:e[+-]\d+)?[kMG]?(?: (?:%|µs|ms|s|min|h))?(?: \([\d.]+ %\))?)$/;
 
-export function dataTable(headings, rows, label) {
+// `hasRowHeads`: the first cell of a row is its heading.
+export function dataTable(headings, rows, label, { hasRowHeads = false } = {}) {
   const isNumber = headings.map((_, column) => rows.length > 0 && rows.every((row) => NUMBER.test(row[column])));
   const kind = (column) => ({ class: isNumber[column] ? "number" : null });
   const box = el("div", { class: "wide", role: "group", "aria-label": label },
     el("table", { class: "data" },
       el("thead", {}, el("tr", {}, headings.map((heading, column) => el("th", { scope: "col", ...kind(column) }, heading)))),
-      el("tbody", {}, rows.map((row) => el("tr", {}, row.map((cell, column) => el("td", kind(column), cell)))))));
+      el("tbody", {}, rows.map((row) => el("tr", {}, row.map((cell, column) => (hasRowHeads && !column ? el("th", { scope: "row", ...kind(column) }, cell) : el("td", kind(column), cell))))))));
   requestAnimationFrame(() => {
     if (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight) box.tabIndex = 0;
   });

@@ -225,7 +225,7 @@ class EvaluationPage {
     const tasks = heads.filter((row) => row.role === "task");
     // With many datasets, cards of the first few would be arbitrary: the table lists them all.
     const cards = means.length ? means.slice(0, CARDS) : heads.length <= CARDS ? heads : [];
-    const line = (row) => [userText(row.label), userText(row.method), `${count(row.n_scored + row.n_unanswered + row.n_failed)} of ${count(row.n)}`, row.shown, row.interval, count(row.n_failed), part(row.n_unanswered, row.n)];
+    const line = (row) => [userText(row.label), userText(row.method), `${count(row.n_counted + row.n_failed)} of ${count(row.n)}`, row.shown, row.interval, count(row.n_failed), part(row.n_unanswered, row.n)];
     // Datasets that have not started yet.
     const begun = new Set(tasks.map((row) => row.task));
     const waiting = this.run.manifest.tasks.filter((task) => !begun.has(task.name)).map((task) => [userText(task.name), task.methods.join(", "), `0 of ${count(task.n_samples)}`, NOT_KNOWN, NOT_KNOWN, NOT_KNOWN, NOT_KNOWN]);

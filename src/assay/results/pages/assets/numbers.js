@@ -52,13 +52,56 @@ export function day(iso) {
   return Number.isNaN(time.getTime()) ? iso : time.toLocaleString(undefined, { year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
 }
 
-// Returns about n round values from low to high. If the two differ only by rounding noise, the step is taken from their size.
-export function ticks(low, high, n = 5) {
-  const size = Math.max(Math.abs(low), Math.abs(high));
-  const raw = (high - low > 1e-9 * size ? high - low : size || 1) / n;
-  const power = 10 ** Math.floor(Math.log10(raw));
-  const step = [1, 2, 5, 10].map((one) => one * power).find((one) => one >= raw * 0.999);
-  const found = [];
-  for (let place = Math.ceil(low / step - 1e-9); place * step <= high * (1 + 1e-9) + 1e-12; place++) found.push(Number((place * step).toPrecision(12)));
-  return found;
+// Formats a number with its noun: `1 request`, `2,000 requests`.
+export function countOf(n, noun) {
+  return `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
+}
+
+// Formats a number with at least three significant digits: `0.123`, `12.3`, `1,235`.
+export function significant(value) {
+  if (value === null || value === undefined) return NOT_KNOWN;
+  if (value === 0) return "0";
+  const exponent = Number(Math.abs(value).toExponential(2).split("e")[1]);
+  return fixed(value, Math.min(Math.max(2 - exponent, 0), 6));
+}
+
+// Formats a round number of an axis in few characters: `0.5`, `1500`, `20k`, `1.5M`.
+export function short(value) {
+  const [, divisor, letter] = [[1e9, 1e9, "G"], [1e6, 1e6, "M"], [1e4, 1e3, "k"], [0, 1, ""]].find(([least]) => Math.abs(value) >= least);
+  return `${Number((value / divisor).toPrecision(10))}${letter}`;
+}
+
+// Formats a share in percent; only 0 and 1 themselves become 0 % and 100 %.
+export function strictPercent(share) {
+  if (share === 0 || share === 1) return percent(share, 0);
+  const digits = Math.min(share, 1 - share) < 0.001 ? 2 : 1;
+  const least = 10 ** -digits;
+  return `${fixed(Math.min(Math.max(share * 100, least), 100 - least), digits)} %`;
+}
+
+// The least number of seconds for each unit, its length and its symbol: 90 s is not shown in minutes.
+const TIME_UNITS = [[7200, 3600, "h"], [180, 60, "min"], [1, 1, "s"], [1e-3, 1e-3, "ms"], [0, 1e-6, "µs"]];
+
+// Returns the unit for times up to this many seconds: its length in seconds and its symbol.
+export function timeUnit(greatest) {
+  return TIME_UNITS.find(([least]) => greatest >= least).slice(1);
+}
+
+// Formats a time with the unit that fits it: `12.3 ms`. src/assay/core/rounding.py does the same.
+export function time(value) {
+  if (value === null || value === undefined) return NOT_KNOWN;
+  if (value === 0) return "0 s";
+  const [unit, symbol] = timeUnit(Math.abs(value));
+  return `${significant(value / unit)} ${symbol}`;
+}
+
+// Formats a round time in the largest unit in which it stays round: `500 ms`, `100 s`, `2 min`.
+export function roundTime(value) {
+  for (const [, unit, symbol] of TIME_UNITS) {
+    const amount = value / unit;
+    const rounded = Math.round(amount * 100) / 100;
+    // With a tolerance: 0.1 * 10 is a second, not 1,000 ms.
+    if (amount >= 1 - 1e-9 && Math.abs(amount - rounded) < 1e-6) return `${short(rounded)} ${symbol}`;
+  }
+  return value ? `${short(Math.round(value * 1e9) / 1e3)} µs` : "0 s";
 }

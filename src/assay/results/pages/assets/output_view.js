@@ -4,7 +4,7 @@ import { el, userText } from "./dom.js";
 import { unitOffsets } from "./code_points.js";
 import { exactText } from "./exact_text.js";
 import { fold } from "./folds.js";
-import { count } from "./numbers.js";
+import { count, countOf } from "./numbers.js";
 
 const OPEN = 3;
 const ENDINGS = { end: "ended by the model", stop: "ended at a stop sequence, which is removed", length: "truncated at the token limit" };
@@ -33,7 +33,7 @@ function outputBody(ask, output, score) {
     output.turns?.length ? conversation(ask, output, score) : exactText(output.text, { name: "output", marks: marks(output.text, score) }),
     calls(output),
     el("p", { class: output.finish === "length" ? "warning" : "faint" },
-      output.n_tokens ? `${count(output.n_tokens)} token${output.n_tokens === 1 ? "" : "s"}; ` : null, ENDINGS[output.finish] ?? output.finish, "."),
+      output.n_tokens ? `${countOf(output.n_tokens, "token")}; ` : null, ENDINGS[output.finish] ?? output.finish, "."),
   ];
 }
 

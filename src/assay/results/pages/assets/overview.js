@@ -19,7 +19,7 @@ export function scoreCard(row) {
     el("b", {}, row.shown, row.is_share && row.value !== null ? el("small", {}, " %") : null),
     row.value === null ? el("span", { class: "trouble" }, "not scored: ", userText(row.why ?? "no row has a reference answer")) : null,
     el("span", {}, `95 % interval ${row.interval}`, row.higher_is_better ? "" : " · lower is better"),
-    el("span", {}, `${count(row.n_scored + row.n_unanswered)} of ${count(row.n)} scored`),
+    el("span", {}, `${count(row.n_counted)} of ${count(row.n)} counted`),
     el("span", { class: "company" }, trouble.map(([name, n]) => el("span", { class: n ? "some" : "" }, `${name} ${part(n, row.n)}`))));
 }
 

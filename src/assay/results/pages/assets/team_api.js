@@ -48,7 +48,9 @@ export function apiDocument() {
   return described;
 }
 
-// Returns a schema of the document by name.
+// Returns a schema of the document by name. References to lists of allowed values are replaced by these lists.
 export async function schemaOf(name) {
-  return (await apiDocument()).components.schemas[name];
+  const { schemas } = (await apiDocument()).components;
+  const values = (reference) => schemas[reference.split("/").pop()];
+  return JSON.parse(JSON.stringify(schemas[name]), (_, part) => (part?.$ref && values(part.$ref)?.enum ? values(part.$ref) : part));
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from assay.core.method import Method
 from assay.core.response import Finish
 from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
@@ -28,7 +29,7 @@ class InspectScores:
 
     def __init__(
         self,
-        track: str = "gen",
+        track: Method = Method.GEN,
         scorers: Sequence[Mapping[str, Any]] = ({"name": "match"},),
         reducer: str = "mean",
     ) -> None:

@@ -12,6 +12,7 @@ from itertools import count
 from typing import Any, NamedTuple, Protocol
 
 from assay.core.errors import PlanError, Problem
+from assay.core.method import Method
 from assay.core.origin import Origin
 from assay.core.response import Completion, Failure, Finish
 from assay.core.sample import Sample
@@ -68,7 +69,7 @@ class _PendingDocument(NamedTuple):
 class TaskResults:
     """Scores one track by the author's results for each document and for all of them."""
 
-    def __init__(self, track: str, author: DocResults, inner: Scorer | None = None) -> None:
+    def __init__(self, track: Method, author: DocResults, inner: Scorer | None = None) -> None:
         self.track = track
         self._author = author
         self._inner = inner

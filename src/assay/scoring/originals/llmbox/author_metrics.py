@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
+from assay.core.method import Method
 from assay.core.ports import Judge
 from assay.core.response import Completion, Failure, Finish
 from assay.core.sample import Sample
@@ -78,7 +79,7 @@ class _PendingSample(NamedTuple):
 class AuthorMetrics:
     """Scores one track by the author's metrics."""
 
-    def __init__(self, track: str, author: AuthorLists, inner: Scorer | None = None) -> None:
+    def __init__(self, track: Method, author: AuthorLists, inner: Scorer | None = None) -> None:
         self.track = track
         self._author = author
         self._inner = inner

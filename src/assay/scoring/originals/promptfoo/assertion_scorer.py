@@ -18,6 +18,7 @@ from assay.core.assertion import (
     is_negated,
     iter_rubrics,
 )
+from assay.core.method import Method
 from assay.core.ports import Judge
 from assay.core.response import Finish, Output
 from assay.core.sample import Sample
@@ -47,7 +48,7 @@ PASSED = "assertions"
 """The rule of a reply that passes."""
 
 
-def make_assertion_scorer(track: str = "gen", judged: bool = False) -> Scorer | CorpusScorer:
+def make_assertion_scorer(track: Method = Method.GEN, judged: bool = False) -> Scorer | CorpusScorer:
     """Return the scorer of a track; with `judged`, one that asks a judge after all replies arrived."""
     return JudgedAssertions(track) if judged else AssertionScorer(track)
 
@@ -88,7 +89,7 @@ class AssertionScorer:
 
     gives = (ALL_ASSERTIONS, ASSERTION_SCORE)
 
-    def __init__(self, track: str) -> None:
+    def __init__(self, track: Method) -> None:
         self.track = track
 
     def score(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> Score:
@@ -103,7 +104,7 @@ class JudgedAssertions:
     gives = (ALL_ASSERTIONS, ASSERTION_SCORE)
     needs_judge = True
 
-    def __init__(self, track: str) -> None:
+    def __init__(self, track: Method) -> None:
         self.track = track
         self._judge: Judge | None = None
         self._cases: list[_Case | Score] = []
@@ -136,7 +137,7 @@ class JudgedAssertions:
         return Evaluation(scores)
 
 
-def _case(track: str, sample: Sample, answers: Sequence[AnsweredRequest]) -> _Case | Score:
+def _case(track: Method, sample: Sample, answers: Sequence[AnsweredRequest]) -> _Case | Score:
     try:
         outputs = collect_outputs(answers)
     except Unscorable as error:
@@ -151,7 +152,7 @@ def _reply(output: Output) -> str:
     return "" if region is None else output.text[region[0] : region[1]].strip()
 
 
-def _score_case(track: str, case: _Case, judgements: Sequence[Judgement]) -> Score:
+def _score_case(track: Method, case: _Case, judgements: Sequence[Judgement]) -> Score:
     """Return a sample's score; the mean over several replies."""
     known: dict[str, Any] = {
         "metric": ALL_ASSERTIONS,

@@ -7,6 +7,7 @@ from typing import Protocol
 
 import msgspec
 
+from assay.core.method import Method
 from assay.core.ports import Judge
 from assay.core.sample import Sample
 from assay.core.score import JudgeReply, Score, Verdict
@@ -165,7 +166,7 @@ BATCH_METRICS: Mapping[str, Callable[..., BatchMetric]] = {
 class RowScorer(Protocol):
     """The scorer of single rows (row_metrics.py)."""
 
-    track: str
+    track: Method
 
     def read(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> RowAnswers | Score:
         """Return the answers in a sample's outputs, or the score of a sample without outputs."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from assay.core.method import Method
 from assay.core.origin import Origin
 from assay.core.sample import Sample
 from assay.core.score import Score, Verdict
@@ -29,7 +30,7 @@ _TRIAL = Row("one two", ("one two",), Sample("trial", {}, Origin("(trial)")))
 
 
 def make_row_metrics(
-    track: str = "gen",
+    track: Method = Method.GEN,
     metrics: Mapping[str, Mapping[str, Any]] | None = None,
     postprocess: str | Mapping[str, Any] = "",
     faithful: bool = False,
@@ -69,7 +70,7 @@ class RowMetrics:
 
     def __init__(
         self,
-        track: str,
+        track: Method,
         named: Sequence[NamedMetric],
         reader: RowAnswerReader,
         faithful: bool,

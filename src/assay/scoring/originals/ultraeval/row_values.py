@@ -10,9 +10,9 @@ import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from assay.core.difference import Difference
 from assay.core.errors import listing
 from assay.core.sample import Sample
-from assay.scoring.differences import Difference
 from assay.scoring.metrics.gaokao import several_letters
 from assay.scoring.metrics.rouge_sets import compute_set_rouge, make_tokenizer
 from assay.scoring.metrics.translation import chrf as corpus_chrf
@@ -178,7 +178,7 @@ ROW_METRICS: Mapping[str, Callable[..., float]] = {
 ZERO_ON_ERROR = frozenset({"bleu", "chrf", "rouge"})
 """Metrics for which the original gives 0 to a text that it cannot judge."""
 
-CORRECTED: Mapping[str, Difference] = {
+CORRECTED: Mapping[str, Difference[object]] = {
     "prefix_match": Difference(
         "an empty target matches every answer", "a row without a target is not graded"
     ),

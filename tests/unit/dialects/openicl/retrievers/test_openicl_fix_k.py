@@ -22,7 +22,9 @@ def test_all_rows_are_shown_the_list_but_never_themselves() -> None:
 def test_an_index_outside_names_the_split(listed: list[int], named: str, is_faithful: bool) -> None:
     fixed = make_retriever("FixKRetriever", {"fix_id_list": listed})
     made = corpus(rows("a", "b", "c", "d"), rows("x"), train_split="dev")
-    with pytest.raises(AuthorError, match=f"OPENICL-030 fix_id_list names {named}, .*'dev' has rows 0 to 3"):
+    with pytest.raises(
+        AuthorError, match=f"OPENICL-030 fix_id_list contains {named}, .*'dev' has rows 0 to 3"
+    ):
         fixed.pick(made, is_faithful=is_faithful)
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from assay.core.errors import AuthorError
 from assay.core.ids import digest
+from assay.core.method import Method
 from assay.core.origin import Origin
 from assay.core.request import Kind, Request, Span, make_request
 from assay.core.response import Failure, Likelihood, Outcome
@@ -146,7 +147,7 @@ class LossTask:
     def __init__(self, name: str, trials: Sequence[Trial], labels: Sequence[Any]) -> None:
         self._trials = trials
         self._labels = labels
-        self.spec = TaskSpec(name, "openicl", "quiz_ppl.py", "", ("ppl",), len(trials), len(trials))
+        self.spec = TaskSpec(name, "openicl", "quiz_ppl.py", "", (Method.PPL,), len(trials), len(trials))
 
     def samples(self) -> Iterator[Sample]:
         return (Sample(str(number), {}, Origin("quiz_ppl.py")) for number in range(len(self._trials)))
@@ -164,7 +165,7 @@ class LossTask:
 
 
 class _Losses:
-    track = "ppl"
+    track = Method.PPL
 
     def score(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> Score:
         """Hand the losses on, as parts of the score."""

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from assay.core.difference import select_differences
 from assay.core.errors import AuthorError, UsageError
 from assay.core.origin import Origin
 from assay.dialects.openicl.retrievers.differences import DIFFERENCES
 from assay.dialects.openicl.retrievers.registry import RETRIEVERS, make_retriever
 from assay.dialects.openicl.retrievers.retriever import ZeroRetriever
-from assay.dialects.shared.differences import select_differences
 
 NEEDED: dict[str, dict[str, Any]] = {
     "FixKRetriever": {"fix_id_list": [0, 2]},
@@ -110,11 +110,11 @@ def test_only_some_need_an_encoder_or_the_model() -> None:
 def test_differences_touch_the_retrievers_they_are_about() -> None:
     def touching(name: str) -> set[str]:
         retriever = make_retriever(name, NEEDED.get(name, {}))
-        return {quirk.name for quirk in select_differences(DIFFERENCES, retriever, is_faithful=False)}
+        return set(select_differences(DIFFERENCES, retriever))
 
     assert touching("ZeroRetriever") == set()
     assert touching("FixKRetriever") == {"own_row", "negative_index"}
     assert touching("RandomRetriever") == {"own_row", "draws"}
     assert {"own_row", "encoder", "draws", "mdl_model", "mdl_loss"} <= touching("MDLRetriever")
-    names = [one.name for one in DIFFERENCES]
+    names = list(DIFFERENCES)
     assert len(names) == len(set(names)) == len(set.union(*map(touching, RETRIEVERS)))

@@ -50,7 +50,7 @@ def test_lists_of_different_lengths_are_a_failure_and_the_original_drops_turns()
     assert faithful.turns(row) == [Exchange("a?", "A")]
     # The original fills nothing outside the round.
     assert faithful.generation(ROW) == (Message("user", "About {topic}.\na?\n"),)
-    assert "turns_of_two_columns" in [one.name for one in faithful.differences(is_labelled=False)]
+    assert "turns_of_two_columns" in faithful.differences(is_labelled=False)
 
 
 def test_a_row_without_lists_is_a_failure() -> None:

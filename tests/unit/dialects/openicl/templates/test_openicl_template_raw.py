@@ -42,7 +42,7 @@ def test_the_right_answer_is_shown_by_the_original_alone() -> None:
     assert templates(prompt).generation(ROW) == (Message("user", "Q: 1+1?"), Message("assistant", "A: "))
     faithful = templates(prompt, rendering=CHAT._replace(is_faithful=True))
     assert faithful.generation(ROW) == (Message("user", "Q: 1+1?"), Message("assistant", "A: 2"))
-    (difference,) = [one for one in faithful.differences(is_labelled=False) if one.name == "raw_gold"]
+    difference = faithful.differences(is_labelled=False)["raw_gold"]
     assert difference.is_reproduced
 
 

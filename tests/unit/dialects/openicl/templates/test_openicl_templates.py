@@ -345,7 +345,7 @@ def test_what_cannot_be_read_is_said_again_when_it_is_asked_for() -> None:
 
 def test_differences_are_those_that_touch() -> None:
     def names(made: Templates, *, is_labelled: bool = False) -> list[str]:
-        return [one.name for one in made.differences(is_labelled=is_labelled)]
+        return list(made.differences(is_labelled=is_labelled))
 
     assert names(templates("hello")) == []
     assert names(templates("{question}")) == ["filled_once"]
@@ -377,5 +377,5 @@ def test_the_two_originals_speak_differently_to_chat_models_that_run_locally() -
         Message("user", "1+1=?"),
     )
     assert templates(dialogue, rendering=LOCAL).generation(QUERY) == (Message("user", "Solve.\n1+1=?\n"),)
-    names = [one.name for one in templates(dialogue, rendering=aisbench).differences(is_labelled=False)]
+    names = list(templates(dialogue, rendering=aisbench).differences(is_labelled=False))
     assert "local_chat" not in names

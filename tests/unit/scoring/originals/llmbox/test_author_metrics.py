@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.core.errors import PlanError
+from assay.core.method import Method
 from assay.core.score import Score, Verdict
 from assay.scoring.metrics import LIST_METRICS
 from assay.scoring.originals.llmbox.author_metrics import AuthorMetrics
@@ -329,7 +330,7 @@ def test_resampling_asks_the_metric_that_it_is_about_alone() -> None:
 def test_nothing_to_evaluate() -> None:
     values = evaluate_metrics([Share()], [], [])
     assert (values.per_row, values.whole) == ({}, {})
-    assert AuthorMetrics("gen", Lists([Share()], [])).finish().scores == ()
+    assert AuthorMetrics(Method.GEN, Lists([Share()], [])).finish().scores == ()
 
 
 class Verdicts:
@@ -348,9 +349,9 @@ class Verdicts:
     def __call__(self, predictions: list[str], references: list[str]) -> dict[str, float]:
         graded = [self.judge(p) for p in predictions]
         self.last_verdicts = [
-            Score("t", "s", "gen", "g", Verdict.FAILED, why="no number in it")
+            Score("t", "s", Method.GEN, "g", Verdict.FAILED, why="no number in it")
             if grade is None
-            else Score("t", "s", "gen", "g", Verdict.SCORED, grade)
+            else Score("t", "s", Method.GEN, "g", Verdict.SCORED, grade)
             for grade in graded
         ]
         known = [grade for grade in graded if grade is not None]
@@ -360,7 +361,7 @@ class Verdicts:
 
 def test_a_judgement_that_is_missing_fails_its_row() -> None:
     metric = Verdicts()
-    scorer = AuthorMetrics("gen", Lists([metric], ["a", "b"]))
+    scorer = AuthorMetrics(Method.GEN, Lists([metric], ["a", "b"]))
     assert scorer.needs_judge
     scorer.bind({"a": 8.0, "b": None}.get)  # type: ignore[arg-type]
     evaluation, metrics = scored([metric], ["a", "b"], ["a", "b"])

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from rapidfuzz.distance import Levenshtein
 
-from assay.scoring.differences import Difference
+from assay.core.difference import Difference
 from assay.scoring.metrics.accuracy import is_equal
 from assay.scoring.metrics.checks import Misfit
 from assay.scoring.originals.opencompass.evaluators.evaluator import (
@@ -42,7 +42,7 @@ def _label(value: Any) -> str:
 class AccEvaluator(RowEvaluator):
     """The percentage of predictions with the same text as the target; 1 and "1" are equal."""
 
-    difference: ClassVar[Difference | None] = Difference(
+    difference: ClassVar[Difference[object] | None] = Difference(
         "white space around an answer counts, and 1.0, as in a table with gaps, is not 1; only "
         "the last of several runs counts",
         "white space around it is ignored, 1.0 is 1; the mean of all runs counts",
@@ -64,7 +64,7 @@ class AccEvaluator(RowEvaluator):
 class AccContaminationEvaluator(AccEvaluator):
     """Accuracy over the rows of each kind of contamination in the column `is_clean`."""
 
-    difference: ClassVar[Difference | None] = Difference(
+    difference: ClassVar[Difference[object] | None] = Difference(
         "as `AccEvaluator`; a kind without rows stops the evaluation; an unknown kind is left out",
         "as `AccEvaluator`; a kind without rows has no value; a row of an unknown kind fails",
     )
@@ -98,7 +98,7 @@ class AccContaminationEvaluator(AccEvaluator):
 class AccwithDetailsEvaluator(RowEvaluator):
     """The percentage of predictions that equal the target in value and type."""
 
-    difference: ClassVar[Difference | None] = Difference(
+    difference: ClassVar[Difference[object] | None] = Difference(
         "a prediction and a target of different types, such as 'B' and 1, are never equal: always 0",
         "that is an error",
     )
@@ -122,7 +122,7 @@ class BBHEvaluatorMcq(AccwithDetailsEvaluator):
 class BBHEvaluator(RowEvaluator):
     """The percentage of correct free answers to BIG-Bench Hard; both sides go through `bbh-freeform`."""
 
-    difference: ClassVar[Difference | None] = Difference(
+    difference: ClassVar[Difference[object] | None] = Difference(
         "answer and target are read by the original's `bbh-freeform`",
         "both are read by the corrected `bbh-freeform`",
     )
@@ -142,7 +142,7 @@ class EDAccEvaluator(RowEvaluator):
     A row's target is `{"candidates": [...], "label": index}`; a candidate may be a list of spellings.
     """
 
-    difference: ClassVar[Difference | None] = Difference(
+    difference: ClassVar[Difference[object] | None] = Difference(
         "an empty answer is the shortest candidate; only the last of several runs counts",
         "an empty answer is wrong; the mean of all runs counts",
     )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import Any, ClassVar
 
-from assay.scoring.differences import Difference
+from assay.core.difference import Difference
 from assay.scoring.metrics.words import bag_f1, squad_form
 from assay.scoring.normalize import contains
 from assay.scoring.originals.opencompass.evaluators.evaluator import (
@@ -39,7 +39,7 @@ class _ShortAnswerEvaluator(RowEvaluator):
 class EMEvaluator(_ShortAnswerEvaluator):
     """The percentage of answers that equal a target, as written or after `general`."""
 
-    difference: ClassVar[Difference | None] = Difference(
+    difference: ClassVar[Difference[object] | None] = Difference(
         f"{_NUMBERS}; a target that is one text is read as a list of its characters",
         f"{_NUMBERS_HERE}; such a text is one target",
     )
@@ -58,7 +58,7 @@ class EMEvaluator(_ShortAnswerEvaluator):
 class LEvalEMEvaluator(_ShortAnswerEvaluator):
     """The percentage of answers that contain the target."""
 
-    difference: ClassVar[Difference | None] = Difference(
+    difference: ClassVar[Difference[object] | None] = Difference(
         f"{_NUMBERS}; a target inside a longer word or number counts (1 in 10); only the last of several "
         "runs counts",
         "the target must occur as separate words, with whole numbers; the mean of all runs counts",
@@ -115,7 +115,7 @@ _BY_THEMSELVES = f"{_NUMBERS_HERE}; a target must occur as separate words"
 class TriviaQAEvaluator(_QuizEvaluator):
     """TriviaQA: the percentage of answers that contain a target."""
 
-    difference: ClassVar[Difference | None] = Difference(
+    difference: ClassVar[Difference[object] | None] = Difference(
         f"{_INSIDE_WORDS}; the text after the last `a:` counts, even in `data: ...`",
         f"{_BY_THEMSELVES}, and so must the marker",
     )
@@ -125,13 +125,13 @@ class TriviaQAEvaluator(_QuizEvaluator):
 class NQEvaluator(_QuizEvaluator):
     """Natural Questions: the percentage of answers that contain a target."""
 
-    difference: ClassVar[Difference | None] = Difference(_INSIDE_WORDS, _BY_THEMSELVES)
+    difference: ClassVar[Difference[object] | None] = Difference(_INSIDE_WORDS, _BY_THEMSELVES)
 
 
 class SQuAD20Evaluator(_QuizEvaluator):
     """SQuAD 2.0: the percentage of answers that equal a target after `general`."""
 
-    difference: ClassVar[Difference | None] = Difference(
+    difference: ClassVar[Difference[object] | None] = Difference(
         f"{_NUMBERS}; a line break before the answer leaves nothing; only the last of several runs counts",
         f"{_NUMBERS_HERE}; line breaks before it are skipped; the mean of all runs counts",
     )
@@ -146,7 +146,7 @@ class DropOpenAIEvaluator(RowEvaluator):
     A row's targets are in one text, separated by `|`.
     """
 
-    difference: ClassVar[Difference | None] = Difference(
+    difference: ClassVar[Difference[object] | None] = Difference(
         "part of a word or number is enough: 1 is right if the target is 10",
         "only separate words and numbers count",
     )
@@ -175,7 +175,7 @@ def _has_words(text: str, part: str) -> bool:
 class LambadaEvaluator(_ShortAnswerEvaluator):
     """LAMBADA: the percentage of continuations whose first word is correct."""
 
-    difference: ClassVar[Difference | None] = Difference(
+    difference: ClassVar[Difference[object] | None] = Difference(
         "only the last of several runs counts; a continuation that starts with punctuation such "
         "as a quote has no first word",
         "the mean of all runs counts; punctuation before the first word is skipped",
@@ -195,7 +195,7 @@ class LambadaEvaluator(_ShortAnswerEvaluator):
 class SquadEvaluator(RowEvaluator):
     """SQuAD's F1 between the words of the first line and of the target."""
 
-    difference: ClassVar[Difference | None] = Difference(
+    difference: ClassVar[Difference[object] | None] = Difference(
         "the value has no name, which stops the evaluation (with `faithful` it is `f1`); only one "
         "target is supported; a line break before the answer leaves nothing",
         "it is `f1`; the best of several targets counts; line breaks before the answer are skipped",

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from assay.scoring.differences import Difference
+from assay.core.difference import Difference
 from assay.scoring.metrics.checks import Misfit
 from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow, RowEvaluator, require_gold
 
@@ -26,7 +26,7 @@ class BBoxIoUEvaluator(RowEvaluator):
     height. A target is an object, or its JSON, with the box in pixels and the image's size.
     """
 
-    difference: ClassVar[Difference | None] = Difference(
+    difference: ClassVar[Difference[object] | None] = Difference(
         "with `smart_resize_cfg`, the model's box is in the resized image and compared with a box "
         "in the original image; a target that cannot be parsed makes every box wrong",
         "both boxes are in the original image, and `smart_resize_cfg` has no effect; such a row fails",

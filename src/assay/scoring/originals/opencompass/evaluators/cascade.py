@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
+from assay.core.difference import Difference
 from assay.core.errors import AuthorError, Problem
 from assay.core.ports import Judge
 from assay.core.score import JudgeReply, Verdict
-from assay.scoring.differences import Difference
 from assay.scoring.judges.binding import bind_judge
 from assay.scoring.judges.judgement import Judgement
 from assay.scoring.metrics.checks import check_lengths
@@ -20,7 +20,7 @@ from assay.scoring.originals.opencompass.evaluators.readings import STRICT, make
 
 _ACCEPTED = Judgement(Verdict.SCORED, 1.0)
 
-JUDGE_FAILED = Difference(
+JUDGE_FAILED = Difference[object](
     "an answer that the rule rejects and on which the judge gives no verdict is wrong",
     "it is failed, left out and counted",
 )
@@ -39,7 +39,7 @@ class Cascade(Evaluator):
     is_costly: ClassVar[bool] = True
     correct_by: str | None = "accuracy"
     units: Mapping[str, MetricUnit] = {"llm_evaluated": OFF_SCALE, "llm_correct": OFF_SCALE}
-    differences: ClassVar[tuple[Difference, ...]] = (STRICT, JUDGE_FAILED)
+    differences: ClassVar[tuple[Difference[object], ...]] = (STRICT, JUDGE_FAILED)
 
     def __init__(
         self,

@@ -12,8 +12,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from itertools import permutations
 from typing import Any, ClassVar, Literal, NamedTuple
 
+from assay.core.difference import Difference
 from assay.core.errors import AuthorError, Problem
-from assay.scoring.differences import Difference
 from assay.scoring.metrics.checks import Misfit, score_rows
 from assay.scoring.metrics.estimators import majority
 from assay.scoring.originals.opencompass.evaluators.accuracy import equal_texts
@@ -129,7 +129,7 @@ class _CircularEvaluator(Evaluator):
         return {name: self.scale * math.fsum(one for one, _ in shares) / below}
 
 
-_INCOMPLETE = Difference(
+_INCOMPLETE = Difference[object](
     "a question with failed answers is judged by its remaining orders; only the last of several runs counts",
     "it is left out of the values over all orders, and a note says so; the mean of all runs counts",
 )
@@ -138,7 +138,7 @@ _INCOMPLETE = Difference(
 class ColumnCircularEvaluator(_CircularEvaluator):
     """Accuracy over rows, and over questions by correct orders; rows have `qid` and `circular_pattern`."""
 
-    difference: ClassVar[Difference | None] = _INCOMPLETE
+    difference: ClassVar[Difference[object] | None] = _INCOMPLETE
 
     def __init__(self, *, circular_pattern: CircularPattern = "circular", is_faithful: bool = False) -> None:
         super().__init__(is_faithful=is_faithful)
@@ -178,7 +178,7 @@ class ReferenceCircularEvaluator(_CircularEvaluator):
     An order lists the options of the original question in the order in which they are shown.
     """
 
-    difference: ClassVar[Difference | None] = Difference(
+    difference: ClassVar[Difference[object] | None] = Difference(
         "four options are assumed, and acc_1 and acc_4 divide by the expected number of rows; a "
         "question with failed answers is judged by its remaining orders; only the last of several "
         "runs counts",

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from assay.scoring.differences import Difference
+from assay.core.difference import Difference
 from assay.scoring.metrics.checks import Misfit, score_rows
 from assay.scoring.metrics.classification import matthews
 from assay.scoring.metrics.list_metric import MetricUnit
@@ -22,7 +22,7 @@ _AUC = "auc_score"
 class MccEvaluator(AccEvaluator):
     """The Matthews correlation of answers and targets, -100 to 100; a row's own value is 1 if correct."""
 
-    difference: ClassVar[Difference | None] = Difference(
+    difference: ClassVar[Difference[object] | None] = Difference(
         "white space around an answer counts; only the last of several runs counts",
         "white space around it is ignored; the mean of all runs counts",
     )
@@ -54,7 +54,7 @@ class AUCROCEvaluator(Evaluator):
 
     scale: ClassVar[float] = 100.0
     corpus_values: ClassVar[Collection[str]] = (_AUC,)
-    difference: ClassVar[Difference | None] = Difference(
+    difference: ClassVar[Difference[object] | None] = Difference(
         "rows of a single class stop the evaluation; only the last of several runs counts",
         "they have an accuracy but no AUC, and a note says so; the mean of all runs counts",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from assay.scoring.differences import Difference
+from assay.core.difference import Difference
 from assay.scoring.metrics.checks import Misfit, reference_texts, score_rows
 from assay.scoring.metrics.list_metric import ListMetric
 from assay.scoring.originals.opencompass.postprocess import find_postprocessor
@@ -29,7 +29,7 @@ class Evaluator(ListMetric):
     a perfect share); `last_score_lists` then contains the row values.
     """
 
-    difference: ClassVar[Difference | None] = None
+    difference: ClassVar[Difference[object] | None] = None
     """The difference from the original, unless faithful."""
     has_details: ClassVar[bool] = False
     """Whether the original reports for each row if it is right; otherwise it uses only the last of several

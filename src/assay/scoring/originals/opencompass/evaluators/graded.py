@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from assay.scoring.differences import Difference
+from assay.core.difference import Difference
 from assay.scoring.extract.extraction import Rule, RuleMatch
 from assay.scoring.judges.judgement import Question, Unaskable
 from assay.scoring.judges.reading import GRADE_RULES
@@ -18,7 +18,7 @@ from assay.scoring.originals.opencompass.evaluators.readings import make_by_name
 
 BuildQuestions = Callable[[EvaluatedRow, Any], Sequence[Question]]
 """Returns the questions about a row's prediction; may raise Unaskable."""
-RATING = Difference(
+RATING = Difference[object](
     "the first `Rating: [[7]]` is the grade, whatever its number; a row without one is silently left out",
     "the last stated grade from 1 to 10 counts; a row without one fails, is left out and counted",
 )
@@ -29,7 +29,7 @@ class GradeReading(NamedTuple):
 
     rules: tuple[Rule[str], ...]
     is_raw: bool = False
-    differences: tuple[Difference, ...] = (RATING,)
+    differences: tuple[Difference[object], ...] = (RATING,)
 
 
 def _mt_bench(*, is_faithful: bool) -> GradeReading:

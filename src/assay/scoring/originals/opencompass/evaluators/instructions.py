@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from assay.scoring.differences import Difference
+from assay.core.difference import Difference
 from assay.scoring.metrics.checks import Misfit, score_rows
 from assay.scoring.metrics.ifeval import IFEval
 from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow, Evaluator, to_text
@@ -22,7 +22,7 @@ class IFEvaluator(Evaluator):
     scale: ClassVar[float] = 100.0
     has_details: ClassVar[bool] = True
     correct_by = _STRICT
-    difference: ClassVar[Difference | None] = Difference(
+    difference: ClassVar[Difference[object] | None] = Difference(
         "the detected language of a short reply may change between runs",
         "a reply always has the same language; docs/how-it-works/decisions/002-dependencies.md "
         "lists other differences",

@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
+from assay.core.difference import Difference
 from assay.core.ports import Judge
 from assay.core.prompt import Prompt
 from assay.core.score import JudgeReply, Verdict
-from assay.scoring.differences import Difference
 from assay.scoring.extract.extraction import Rule, RuleMatch
 from assay.scoring.judges.judgement import Judgement, Question, Unaskable, judge_cases
 from assay.scoring.metrics.checks import check_lengths
@@ -97,7 +97,7 @@ class JudgedEvaluator(JudgeEvaluator):
         self.correct_by = self.reading.values[0].name
 
     @property
-    def differences(self) -> tuple[Difference, ...]:
+    def differences(self) -> tuple[Difference[object], ...]:
         """Return how the original reads and counts, compared with this evaluator."""
         return self.reading.differences
 

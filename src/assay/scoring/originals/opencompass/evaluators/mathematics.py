@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any, ClassVar, NamedTuple
 
-from assay.scoring.differences import Difference
+from assay.core.difference import Difference
 from assay.scoring.latex_answers import Version, are_alike
 from assay.scoring.metrics.checks import Misfit, check_lengths, missing_requirement, score_rows
 from assay.scoring.normalize import parse_number
@@ -34,7 +34,7 @@ _PACKAGES = ("math_verify", "latex2sympy2_extended")
 class Gsm8kEvaluator(RowEvaluator):
     """The percentage of answers that are the correct number."""
 
-    difference: ClassVar[Difference | None] = Difference(
+    difference: ClassVar[Difference[object] | None] = Difference(
         "target and answer must be whole numbers without thousands commas",
         "1,234.50 and 1234.5 are equal, on both sides",
     )
@@ -63,7 +63,7 @@ def _same_number(text: str, gold: str) -> bool:
 class MATHEvaluator(RowEvaluator):
     """The percentage of answers with the same normalized text as the target."""
 
-    difference: ClassVar[Difference | None] = Difference(
+    difference: ClassVar[Difference[object] | None] = Difference(
         r"18.0 is not 18 (with `faithful`, v2 still accepts 0.5 for 1/2), and answers that MATH's "
         r"script mangles (such as `\sqrt\pi`) are never equal; two texts with an empty normal form "
         r"are equal",
@@ -105,7 +105,7 @@ class MATHVerifyEvaluator(Evaluator):
     scale: ClassVar[float] = 100.0
     is_costly: ClassVar[bool] = True
     has_details: ClassVar[bool] = True
-    difference: ClassVar[Difference | None] = Difference(
+    difference: ClassVar[Difference[object] | None] = Difference(
         r"an answer that is only a formula, such as 42, is not parsed, nor is `\frac12`; the two "
         r"are compared in the wrong order; a target that cannot be parsed makes every answer wrong",
         "both are parsed; the answer is compared with the target; such a row fails",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from assay.scoring.differences import Difference
+from assay.core.difference import Difference
 from assay.scoring.extract import extract_option
 from assay.scoring.originals.opencompass.evaluators.circular import CircularPattern, ColumnCircularEvaluator
 from assay.scoring.originals.opencompass.evaluators.evaluator import (
@@ -17,7 +17,7 @@ from assay.scoring.originals.opencompass.evaluators.evaluator import (
 )
 from assay.scoring.originals.opencompass.option_reader import infer_option
 
-_GUESSES = Difference(
+_GUESSES = Difference[object](
     "a reply that names no option counts as the nearest option by edit distance: an empty "
     "reply and a lower-case b are A; the first matching phrase of about fifty decides, "
     "wherever it occurs in the text",
@@ -50,7 +50,7 @@ class OptionColumns:
 class OptionSimAccEvaluator(RowEvaluator):
     """The percentage of replies that choose the correct option; columns A, B, ... have the option texts."""
 
-    difference: ClassVar[Difference | None] = _GUESSES
+    difference: ClassVar[Difference[object] | None] = _GUESSES
     has_details: ClassVar[bool] = True
 
     def __init__(self, *, options: list[str], is_faithful: bool = False) -> None:
@@ -77,9 +77,9 @@ class OptionSimAccEvaluator(RowEvaluator):
 class CircularOptionSimAccEvaluator(ColumnCircularEvaluator):
     """The same over all orders of the options, with the values of the circular evaluator."""
 
-    difference: ClassVar[Difference | None] = Difference(
+    difference: ClassVar[Difference[object] | None] = Difference(
         f"{_GUESSES.original}; otherwise as the circular evaluator",
-        f"{_GUESSES.here}; otherwise as the circular evaluator",
+        f"{_GUESSES.corrected}; otherwise as the circular evaluator",
     )
 
     def __init__(

@@ -8,10 +8,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
+from assay.core.difference import Difference
 from assay.core.ids import digest, make_random
 from assay.core.prompt import Prompt
 from assay.core.score import Verdict
-from assay.scoring.differences import Difference
 from assay.scoring.extract.extraction import Rule, RuleMatch
 from assay.scoring.judges.judgement import Judgement, Question, Unaskable
 from assay.scoring.judges.reading import CHOICE_RULES
@@ -28,13 +28,15 @@ RenderPair = Callable[[EvaluatedRow, str, str], Prompt]
 _SEED = 666
 """The originals' seed for the order of two answers."""
 
-ORDER_DIFFERENCE = Difference(
+ORDER_DIFFERENCE = Difference[object](
     "two answers are shown in one order, drawn by a generator that all rows share, so omitting a row "
     "changes the order of others; with both orders, the two replies are counted as two rows",
     "both orders are asked for each row, its value is their mean, and the share of rows on which they agree "
     "is reported; a random order depends only on the row",
 )
-FIRST_CHOICE_DIFFERENCE = Difference("the first choice in the judge's reply counts", "the last one counts")
+FIRST_CHOICE_DIFFERENCE = Difference[object](
+    "the first choice in the judge's reply counts", "the last one counts"
+)
 
 _AGREEING = {("first", "second"), ("second", "first"), ("neither", "neither")}
 """The winning positions in the two orders that mean the same winner."""
@@ -51,7 +53,7 @@ class Comparison(NamedTuple):
     """The value of a tie for the model."""
     is_raw: bool = False
     """Whether the rules also see the judge's reasoning, as in some originals."""
-    differences: tuple[Difference, ...] = (ORDER_DIFFERENCE,)
+    differences: tuple[Difference[object], ...] = (ORDER_DIFFERENCE,)
 
 
 _CHOICE: Mapping[str, Winner] = {"A": "first", "B": "second", "C": "neither"}
@@ -177,7 +179,7 @@ class PairwiseEvaluator(JudgeEvaluator):
         self._is_faithful = is_faithful
 
     @property
-    def differences(self) -> tuple[Difference, ...]:
+    def differences(self) -> tuple[Difference[object], ...]:
         """Return how the original asks and reads, compared with this evaluator."""
         return self._comparison.differences
 

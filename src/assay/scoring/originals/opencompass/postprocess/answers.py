@@ -6,7 +6,7 @@ import logging
 import re
 import warnings
 
-from assay.scoring.differences import Difference
+from assay.core.difference import Difference
 from assay.scoring.originals.opencompass.postprocess.processor import PostProcessor, make_unchanged
 
 _CHINESE_MARK = "答案是"
@@ -85,7 +85,7 @@ def _theorem_answer(text: str) -> str:
     return text.strip() if found is None else found[1].strip(".,?!\"';:")
 
 
-_SHORT = Difference(
+_SHORT = Difference[object](
     "a decimal point or comma inside a number ends the answer (3.5 is 3), a minus sign is "
     "dropped, the answer A is removed as an article, and a line break before the answer "
     "leaves nothing",

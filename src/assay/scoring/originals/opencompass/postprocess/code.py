@@ -7,7 +7,7 @@ import re
 import warnings
 from itertools import takewhile
 
-from assay.scoring.differences import Difference
+from assay.core.difference import Difference
 from assay.scoring.originals.opencompass.postprocess.processor import PostProcessor, make_unchanged
 
 _QUOTES = '"""'
@@ -181,7 +181,7 @@ def _cruxeval_output(text: str) -> str:
     return text.split("# done")[0].strip().split("\n")[0].strip()
 
 
-_BLOCKS = Difference(
+_BLOCKS = Difference[object](
     "a code block without an end, or with a space after the language, is not found; the "
     "indentation of a function's body is removed",
     "such blocks are found, and a function's body keeps its indentation",

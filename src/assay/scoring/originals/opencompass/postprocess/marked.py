@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from assay.scoring.differences import Difference
+from assay.core.difference import Difference
 from assay.scoring.originals.opencompass.postprocess.processor import PostProcessor, make_unchanged
 
 _TAG = re.compile(r"<[\w.-]+>")
@@ -91,7 +91,7 @@ def _keep_text(text: str) -> str:
     return text
 
 
-_UNFINISHED = Difference(
+_UNFINISHED = Difference[object](
     "truncated reasoning is an answer, and the tokens are regular expressions",
     "unfinished reasoning is no answer, and the tokens are plain text",
 )

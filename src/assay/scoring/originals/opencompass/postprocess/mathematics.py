@@ -13,7 +13,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import TypeAlias
 
-from assay.scoring.differences import Difference
+from assay.core.difference import Difference
 from assay.scoring.latex import latex_form
 from assay.scoring.originals.opencompass.postprocess.minerva import (
     dapo_form,
@@ -407,7 +407,7 @@ def _v4(text: str) -> str:
     return _drop_delimiters(_v3(text))
 
 
-_WORDS = Difference(
+_WORDS = Difference[object](
     "yes, true, no and false count inside words: `unknown` is False",
     "only whole words count; arithmetic is calculated, and nothing is executed",
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from assay.scoring.differences import Difference
+from assay.core.difference import Difference
 from assay.scoring.extract import extract_option
 from assay.scoring.originals.opencompass.option_reader import read_phrase
 from assay.scoring.originals.opencompass.postprocess.processor import FindAnswer, PostProcessor
@@ -17,11 +17,11 @@ _PLAIN_WORD = re.compile(
 )
 _TOGETHER = re.compile(r"[A-D](?:(?:[\s、，,和及&]|and)*[A-D])*")
 
-INSIDE_WORDS = Difference(
+INSIDE_WORDS = Difference[object](
     "a capital letter inside a word is an option: the A of `Answer`, the B of `Because`",
     "capital letters of words that are not options do not count",
 )
-NO_LETTERS = Difference(
+NO_LETTERS = Difference[object](
     "a capital letter inside a word is an option; so are the article A and the pronoun I",
     "only a separate capital letter counts, not an article or pronoun",
 )
@@ -168,7 +168,7 @@ def _find_a_or_b(text: str) -> str | None:
 
 
 _STATED_HERE = "the stated option is the answer, the last one if the reply changes its mind"
-_AFTER_ANSWER_DIFFERENCE = Difference(
+_AFTER_ANSWER_DIFFERENCE = Difference[object](
     "the B of `Answer: Because` is an option, `Answer: (B)` and `**Answer:** B` are not, and b is not B",
     "the letter must be separate, with or without brackets and asterisks, and b is B",
 )
@@ -288,7 +288,7 @@ def _join_capitals(text: str) -> str:
     return ", ".join(_find_all_capitals(text))
 
 
-_SEVERAL = Difference(
+_SEVERAL = Difference[object](
     "every capital letter is an option, even at the start of a word",
     "separate capital letters count, and runs of A to H without repeats; article and pronoun do not",
 )
@@ -376,7 +376,7 @@ HELLASWAG = PostProcessor(
     _hellaswag,
     Difference(
         f"{INSIDE_WORDS.original}; a text without a letter is itself the answer",
-        f"{INSIDE_WORDS.here}; a text without a letter is no answer",
+        f"{INSIDE_WORDS.corrected}; a text without a letter is no answer",
     ),
 )
 GAOKAO_SINGLE = PostProcessor(_last_letter, one_letter(_last_letter), INSIDE_WORDS)
@@ -391,7 +391,8 @@ GAOKAO_SEVERAL = PostProcessor(
     Difference(
         f"{INSIDE_WORDS.original}; the marker 【答案】 is not found at the start of a text, and all "
         "letters after it are part of the answer, including those of an explanation",
-        f"{INSIDE_WORDS.here}; the marker is found anywhere, and the run of letters after it is the answer",
+        f"{INSIDE_WORDS.corrected}; the marker is found anywhere, and the run of letters after it is the "
+        "answer",
     ),
 )
 GAOKAO_FIVE_OF_SEVEN = PostProcessor(

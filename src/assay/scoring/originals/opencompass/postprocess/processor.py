@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, TypeAlias, get_type_hints
 
 import msgspec
 
+from assay.core.difference import Difference
 from assay.core.errors import listing, suggest_name
-from assay.scoring.differences import Difference
 
 FindAnswer: TypeAlias = Callable[..., str | None]
 """Takes a reply and returns the answer in it. Keyword-only, typed parameters are arguments that a config may
@@ -24,7 +24,7 @@ class PostProcessor(NamedTuple):
     """The original's result for anything models write; a partial LaTeX command may give another result."""
     corrected: FindAnswer
     """The same without clear errors, with the same arguments; the same function if there are none."""
-    difference: Difference | None = None
+    difference: Difference[object] | None = None
     """None: both return the same, except for an empty answer."""
     sees_reasoning: bool = False
     """Whether it also sees the model's reasoning."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from assay.core.difference import Difference
 from assay.core.errors import listing, suggest_name
-from assay.scoring.differences import Difference
 from assay.scoring.originals.opencompass.postprocess import (
     answers,
     code,
@@ -168,12 +168,12 @@ ALIASES: Mapping[str, str] = {
 POSTPROCESSORS: Mapping[str, PostProcessor] = {**ULTRAEVAL, **OPENICL}
 """Every post-processor by its registered name, or by its function's name if it is not registered."""
 
-CORRECTED: Mapping[str, Difference] = {
+CORRECTED: Mapping[str, Difference[object]] = {
     name: one.difference for name, one in POSTPROCESSORS.items() if one.difference is not None
 }
 """Post-processors whose results differ from the original's."""
 
-CORRECTED_BY_ANY_NAME: Mapping[str, Difference] = {
+CORRECTED_BY_ANY_NAME: Mapping[str, Difference[object]] = {
     **CORRECTED,
     **{alias: CORRECTED[name] for alias, name in ALIASES.items() if name in CORRECTED},
 }

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from assay.core.difference import Difference
 from assay.core.errors import listing, suggest_name
-from assay.scoring.differences import Difference
 from assay.scoring.extract import extract_number
 from assay.scoring.extract.statements import find_group_end
 from assay.scoring.normalize import NUMBER, format_exact, parse_number, read_number

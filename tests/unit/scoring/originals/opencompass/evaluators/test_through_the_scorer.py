@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from assay.core.method import Method
 from assay.core.origin import Origin
 from assay.core.request import Generate, Sampling, make_request
 from assay.core.response import Completion, Failure, Finish, Output, Response
@@ -45,7 +46,7 @@ def scored(
     clusters: Sequence[str] | None = None,
 ) -> tuple[Evaluation, dict[str, Metric]]:
     """Score answers, None for one that failed; return the evaluation and the metrics over all."""
-    scorer = AuthorMetrics("gen", Several([metric], rows))
+    scorer = AuthorMetrics(Method.GEN, Several([metric], rows))
     for n, own in enumerate(answers):
         sample = Sample(str(n), {}, Origin("here", row=n + 1), cluster=clusters[n] if clusters else None)
         given = []

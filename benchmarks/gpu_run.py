@@ -1,0 +1,235 @@
+"""How long whole `assay run` commands take on one device, by phase, next to lm-eval's `hf` model.
+
+    python benchmarks/gpu_run.py --data DATA --out DIR                      # 1B and 8B shapes on a GPU
+    python benchmarks/gpu_run.py --data DATA --out DIR --peer               # and lm-eval on the same prompts
+    python benchmarks/gpu_run.py --data DATA --out DIR --tiny --device cpu  # a trial of this script
+
+Models are Llamas with random weights and SmolLM2's tokenizer: speed does not depend on their values. The
+workloads are HellaSwag, MMLU law by one and by two methods, GSM8K, and all of MMLU. Each command runs in a
+process of its own and is timed from outside. Printed for each: wall seconds, seconds by phase, the share of
+the time in which the device computed, compilations, and the memory of the process. lm-eval
+reads its prompts from the runs' own files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+if not __package__:  # run by its path
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from assay.backends.hf.embedded_model import EmbeddedFiles
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+SHAPES = {
+    "tiny": (64, 128, 2, 4, 2),
+    "1b": (2048, 8192, 16, 32, 8),
+    "8b": (4096, 14336, 32, 32, 8),
+}
+"""Hidden size, size of the feed-forward part, layers, heads, heads of keys and values."""
+PEER_REQUESTS = 1600
+"""lm-eval answers this many requests of a run: its rate does not depend on their number."""
+
+
+class Workload(NamedTuple):
+    """One command."""
+
+    name: str
+    dataset: str
+    arguments: Sequence[str]
+
+
+WORKLOADS = (
+    Workload(
+        "hellaswag", "hellaswag", ("--method", "ppl", "--ppl-target", "text", "--template", "{question}")
+    ),
+    Workload("law_ppl", "law", ("--method", "ppl")),
+    Workload("law_ppl_prob", "law", ("--method", "ppl,prob")),
+    Workload("gsm8k", "gsm8k", ("--method", "gen", "--max-tokens", "128")),
+    Workload("mmlu", "mmlu", ("--method", "prob")),
+)
+
+
+def main() -> None:
+    """Write models and data, run every command and print what it took."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--data", type=Path, default=DATA, help="folder of datasets")
+    parser.add_argument("--out", type=Path, required=True, help="folder for models, datasets and runs")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--tiny", action="store_true", help="a tiny model and eight rows of each dataset")
+    parser.add_argument("--only", help="names of workloads, by comma")
+    parser.add_argument("--peer", action="store_true", help="also run lm-eval, which must be installed here")
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    write_datasets(options.data, options.out, n_rows=8 if options.tiny else None)
+    named = options.only.split(",") if options.only else [one.name for one in WORKLOADS]
+    for shape in ["tiny"] if options.tiny else ["1b", "8b"]:
+        model = options.out / f"model-{shape}"
+        if not (model / "config.json").is_file():
+            write_model(shape, model, options.device)
+        for workload in WORKLOADS:
+            if workload.name in named:
+                row = run_command(workload, model, options.out, options.device)
+                print(json.dumps({"shape": shape, **row}), flush=True)
+        if options.peer:
+            for row in run_peer(named, model, options.out, options.device):
+                print(json.dumps({"shape": shape, **row}), flush=True)
+
+
+def write_model(shape: str, folder: Path, device: str) -> None:
+    """Write a Llama with random weights and SmolLM2's tokenizer, without a chat template."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    hidden, inner, layers, heads, key_heads = SHAPES[shape]
+    config = LlamaConfig(
+        hidden_size=hidden,
+        intermediate_size=inner,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        num_key_value_heads=key_heads,
+        vocab_size=49152,
+        max_position_embeddings=8192,
+        bos_token_id=1,
+        eos_token_id=2,
+        tie_word_embeddings=False,
+    )
+    torch.manual_seed(0)
+    with torch.device(device):
+        LlamaForCausalLM(config).to(torch.float32 if device == "cpu" else torch.bfloat16).save_pretrained(
+            folder
+        )
+    source = EmbeddedFiles().ready()
+    shutil.copy(source / "tokenizer.json", folder)
+    settings = json.loads((source / "tokenizer_config.json").read_text("utf-8"))
+    settings.pop("chat_template", None)
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
+
+
+def write_datasets(data: Path, out: Path, *, n_rows: int | None) -> None:
+    """Write each dataset and its examples as tables."""
+    hellaswag = [_convert_hellaswag(row) for row in _read_lines(data / "hellaswag" / "validation.jsonl")]
+    law = list(_read_mmlu(data / "mmlu" / "test" / "professional_law_test.csv"))
+    law_shots = list(_read_mmlu(data / "mmlu" / "dev" / "professional_law_dev.csv"))
+    mmlu = [row for path in sorted((data / "mmlu" / "test").glob("*.csv")) for row in _read_mmlu(path)]
+    gsm8k = [
+        {"question": row["question"], "answer": row["answer"].split("####")[-1].strip()}
+        for row in _read_lines(data / "gsm8k" / "test.jsonl")
+    ]
+    tables = {
+        "hellaswag": (hellaswag[5:], hellaswag[:5]),
+        "law": (law[:800], law_shots),
+        "gsm8k": (gsm8k[:256], list(_read_lines(data / "gsm8k" / "train.jsonl"))[:5]),
+        "mmlu": (mmlu, law_shots),
+    }
+    for name, (rows, shots) in tables.items():
+        for path, some in ((out / f"{name}.jsonl", rows[:n_rows]), (out / f"{name}_shots.jsonl", shots)):
+            path.write_text("".join(json.dumps(row) + "\n" for row in some), encoding="utf-8")
+
+
+def _read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    with open(path, encoding="utf-8") as lines:
+        yield from map(json.loads, lines)
+
+
+def _convert_hellaswag(row: dict[str, Any]) -> dict[str, str]:
+    options = dict(zip("ABCD", row["endings"], strict=True))
+    return {"question": row["ctx"], **options, "answer": "ABCD"[int(row["label"])]}
+
+
+def _read_mmlu(path: Path) -> Iterator[dict[str, str]]:
+    with open(path, encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            options = {label: row[f"choice{index}"] for index, label in enumerate("ABCD")}
+            yield {"question": row["question"], **options, "answer": "ABCD"[int(row["answer"])]}
+
+
+def run_command(workload: Workload, model: Path, out: Path, device: str) -> dict[str, Any]:
+    """Run one whole command; return what it took."""
+    folder = out / f"run-{workload.name}-{model.name}"
+    shutil.rmtree(folder, ignore_errors=True)
+    shots = (
+        "--shots",
+        "5",
+        "--shots-from",
+        str(out / f"{workload.dataset}_shots.jsonl"),
+        "--shot-policy",
+        "first",
+    )
+    command = [
+        *(sys.executable, "-m", "assay", "run", str(out / f"{workload.dataset}.jsonl"), *workload.arguments),
+        *(*shots, "-m", f"hf:{model}", "--model-arg", f"device={device}", "--chat", "off", "--no-cache"),
+        *("--profile", "--progress", "none", "--out", str(folder)),
+    ]
+    began = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    _, errors = process.communicate()
+    seconds = time.perf_counter() - began
+    if process.returncode:
+        raise SystemExit(f"{' '.join(command)} failed:\n{errors[-3000:]}")
+    manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
+    stats = manifest["stats"]
+    return {
+        "workload": workload.name,
+        "side": "assay",
+        "seconds": round(seconds, 2),
+        "phases": {
+            name.removeprefix("seconds_"): round(n, 2)
+            for name, n in stats.items()
+            if name.startswith("seconds_")
+        },
+        "device_busy_share": round(stats["model_device_busy_share"], 3),
+        "compilations": stats["model_compilations"],
+        "requests": stats["requests"],
+        "forward_tokens": stats["model_forward_tokens"],
+        "peak_mib": round(_read_peak_mib()),
+    }
+
+
+def _read_peak_mib() -> float:
+    """Return the highest memory of any finished command so far."""
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+
+
+def run_peer(named: Sequence[str], model: Path, out: Path, device: str) -> Iterator[dict[str, Any]]:
+    """Answer the runs' requests with lm-eval; yield its rate for each workload of likelihoods."""
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    from lm_eval.api.instance import Instance
+    from lm_eval.models.huggingface import HFLM
+
+    dtype = "float32" if device == "cpu" else "bfloat16"
+    lm = HFLM(pretrained=str(model), dtype=dtype, device=device, batch_size=64, max_length=4096)
+    for name in named:
+        asked = list(_read_asked(out / f"run-{name}-{model.name}" / "samples.jsonl"))[:PEER_REQUESTS]
+        if not asked:
+            continue
+        instances = [Instance("loglikelihood", {}, pair, number) for number, pair in enumerate(asked)]
+        lm.loglikelihood(instances[:64])
+        began = time.perf_counter()
+        lm.loglikelihood(instances)
+        seconds = time.perf_counter() - began
+        yield {"workload": name, "side": "lm-eval", "requests_per_s": round(len(instances) / seconds, 1)}
+
+
+def _read_asked(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield context and continuation of each option that a run scored."""
+    for sample in _read_lines(path):
+        for ask in sample["asks"]:
+            if ask["role"] == "option":
+                yield sample["contexts"][ask["context"]], ask["text"]
+
+
+if __name__ == "__main__":
+    main()

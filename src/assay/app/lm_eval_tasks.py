@@ -1,0 +1,90 @@
+"""lm-eval's tasks: where their files come from, and the groups that combine their scores."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from assay.backends.cache_dir import cache_dir
+from assay.core.errors import Problem, UsageError
+from assay.core.summary_group import SummaryGroup
+from assay.core.task import Task
+from assay.dialects.lm_eval.detect import PREFIX, find_installed_tasks, split_names
+from assay.dialects.lm_eval.selection import select_tasks
+from assay.dialects.lm_eval.task_index import TaskIndex, load_folder_index
+
+if TYPE_CHECKING:
+    from assay.dialects.lm_eval.compile import LmEvalTools
+    from assay.sources.hub import LocalHub
+
+INCLUDE_PATH = "include_path"
+
+
+def find_task_folders(include_path: str | None) -> list[Path]:
+    """Return the folders of task files: the installed lm-eval's, then those of `include_path`."""
+    installed = find_installed_tasks()
+    folders = [] if installed is None else [installed]
+    for name in (include_path or "").split(","):
+        if not name.strip():
+            continue
+        folder = Path(name.strip()).expanduser()
+        if not folder.is_dir():
+            what = f"include_path names {name.strip()!r}, which is not a folder"
+            raise UsageError(Problem("USAGE-004", what, "name a folder of task files"))
+        folders.append(folder)
+    return folders
+
+
+def load_task_index(folders: Sequence[Path]) -> TaskIndex:
+    """Return the tasks, groups and tags of some folders."""
+    return TaskIndex([load_folder_index(folder, cache_dir()) for folder in folders])
+
+
+def build_lm_eval_tools(name: str, include_path: str | None, hub: LocalHub | None) -> LmEvalTools:
+    """Return what the dialect needs of other packages."""
+    from assay.dialects.lm_eval.compile import LmEvalTools
+    from assay.dialects.lm_eval.documents import DataPlaces
+    from assay.dialects.lm_eval.evaluation import ScoringTools
+    from assay.scoring.originals.leap.aggregations import AGGREGATIONS as LEGACY_AGGREGATIONS
+    from assay.scoring.originals.lm_eval.filters import FILTERS
+    from assay.scoring.originals.lm_eval.metrics import AGGREGATIONS, METRICS, TEXT_METRICS
+    from assay.scoring.originals.lm_eval.utilities import UTILITIES
+
+    folders = _require_folders(name, include_path)
+    modules: dict[str, dict[str, Any]] = {
+        "lm_eval.api.metrics": {**LEGACY_AGGREGATIONS, **AGGREGATIONS},
+        "lm_eval.utils": {**UTILITIES, "logging": logging, "eval_logger": logging.getLogger("lm-eval")},
+    }
+    return LmEvalTools(
+        load_task_index(folders),
+        folders,
+        DataPlaces(hub, cache_dir() / "datasets"),
+        ScoringTools(FILTERS, AGGREGATIONS, TEXT_METRICS, METRICS),
+        modules,
+    )
+
+
+def read_group_scores(
+    names: Sequence[str], include_path: str | None, tasks: Sequence[Task]
+) -> tuple[SummaryGroup, ...]:
+    """Return the scores of the groups among some names, combined from these tasks."""
+    from assay.dialects.lm_eval.compile import build_summary_groups
+
+    sizes = {task.spec.name: task.spec.n_samples for task in tasks}
+    metrics = {task.spec.name: task.spec.settings.get("metrics", ()) for task in tasks}
+    index = load_task_index(find_task_folders(include_path))
+    groups: list[SummaryGroup] = []
+    for name in names:
+        groups += build_summary_groups(select_tasks(split_names(name), index), sizes, metrics)
+    return tuple(groups)
+
+
+def _require_folders(name: str, include_path: str | None) -> list[Path]:
+    folders = find_task_folders(include_path)
+    if not folders and name.startswith(PREFIX):
+        what = f"{name!r} names a task of lm-eval, whose task files are not installed"
+        fix = "pip install 'assay-eval[lm-eval]', or name their folder: --dataset-arg include_path=FOLDER"
+        raise UsageError(Problem("USAGE-004", what, fix))
+    return folders

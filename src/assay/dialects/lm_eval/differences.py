@@ -1,0 +1,56 @@
+"""Differences between lm-eval and Assay; docs/formats/lm_eval.md lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from assay.core.difference import AppliedDifference, Difference, apply_differences, select_differences
+from assay.dialects.lm_eval.config import GENERATE_UNTIL
+
+
+class TaskTraits(NamedTuple):
+    """The properties of a task that decide which differences affect it."""
+
+    output_type: str
+    draws_shots: bool
+    """Whether examples are drawn at random."""
+    is_chat: bool
+    has_limit: bool
+
+
+DIFFERENCES: Mapping[str, Difference[TaskTraits]] = {
+    "shots_draw": Difference(
+        "one generator with seed 1234 draws the examples of all documents in turn",
+        "a draw depends only on seed, task and document",
+        lambda traits: traits.draws_shots,
+    ),
+    "own_example": Difference(
+        "a document can be its own example, unless examples come from the evaluated split",
+        "a document is never its own example",
+        lambda traits: traits.draws_shots,
+    ),
+    "limit": Difference(
+        "`--limit N` takes the first N documents",
+        "`--limit N` draws N documents by the seed; `--limit first:N` takes the first ones",
+        lambda traits: traits.has_limit,
+        is_reproduced=False,
+    ),
+    "tokens_at_boundary": Difference(
+        "the prompt is encoded alone and together with the answer; the additional tokens are scored",
+        "the whole text is encoded once; the tokens that end after the prompt are scored",
+        lambda traits: traits.output_type != GENERATE_UNTIL,
+        is_reproduced=False,
+    ),
+    "chat_template": Difference(
+        "prompts are plain text, unless `--apply_chat_template` is given",
+        "a chat model gets a conversation in which each example is a question and an answer; `--chat off` "
+        "gives plain text",
+        lambda traits: traits.is_chat,
+    ),
+}
+
+
+def find_differences(traits: TaskTraits, *, is_faithful: bool) -> tuple[AppliedDifference, ...]:
+    """Return the differences that can affect a task, and what was done about each."""
+    return apply_differences(select_differences(DIFFERENCES, traits), is_faithful=is_faithful)

@@ -1,0 +1,359 @@
+"""The score of one document: filters, then the author's `process_results` or lm-eval's own metrics."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from assay.core.errors import (
+    RAISED_BY_AUTHORS,
+    AuthorError,
+    Problem,
+    listing,
+    reraise_interrupt,
+    suggest_name,
+)
+from assay.core.response import Completion, Failure, LabelProbs, Likelihood, Outcome
+from assay.core.sample import Sample
+from assay.core.task import AnsweredRequest
+from assay.dialects.lm_eval.calling import describe_error
+from assay.dialects.lm_eval.config import (
+    CODE,
+    LOGLIKELIHOOD,
+    MULTIPLE_CHOICE,
+    ROLLING,
+    FilterEntry,
+    MetricEntry,
+    TaskKeys,
+)
+from assay.dialects.lm_eval.rendering import Document, DocumentReader
+
+UNCONDITIONAL = "unconditional"
+NO_OPTION = -100
+"""The original's number of an option that does not exist."""
+_WORDS = re.compile(r"\s+")
+
+
+class ScoringTools(NamedTuple):
+    """lm-eval's filters and metrics, which the application provides."""
+
+    filters: Mapping[str, type]
+    aggregations: Mapping[str, Callable[[Any], Any]]
+    text_metrics: Mapping[str, Callable[..., Any]]
+    """Metrics that score a single reply."""
+    known_metrics: Mapping[str, tuple[str, bool]]
+    """The aggregation of each metric, and whether higher is better."""
+
+
+class TaskScoring:
+    """How the documents of one task are scored."""
+
+    def __init__(
+        self,
+        keys: TaskKeys,
+        reader: DocumentReader,
+        tools: ScoringTools,
+        *,
+        has_several_contexts: bool,
+        has_several_targets: bool,
+    ) -> None:
+        self.keys = keys
+        self._reader = reader
+        self._tools = tools
+        self._has_several_contexts = has_several_contexts
+        self._has_several_targets = has_several_targets
+        self._names = frozenset(entry.name for entry in keys.metrics)
+        self._functions: dict[str, Callable[[Any], Any]] = {}
+        self._better: dict[str, bool] = {}
+        for entry in keys.metrics:
+            self._add_metric(entry)
+        for name in {
+            step.function for entry in keys.filters for step in entry.steps if isinstance(step.function, str)
+        }:
+            if name not in tools.filters:
+                near = suggest_name(name, tools.filters)
+                self._fail(
+                    f"there is no filter {name!r}{near}", f"use one of {listing(sorted(tools.filters))}"
+                )
+
+    @property
+    def file(self) -> str:
+        """Return the task file."""
+        return self.keys.where.path
+
+    @property
+    def needs_unconditional(self) -> bool:
+        """Return whether a metric needs the options' likelihood without the question."""
+        return "acc_mutual_info" in self._names
+
+    @property
+    def metric_names(self) -> list[str]:
+        """Return the names of the metrics, for each filter."""
+        return [self._name(entry.name, chosen) for chosen in self.keys.filters for entry in self.keys.metrics]
+
+    def aggregation(self) -> Mapping[str, Callable[[list[Any]], Any]]:
+        """Return the function of each metric; an author's code may return further ones, which are means."""
+        return _WithDefault(self._functions, self._tools.aggregations["mean"])
+
+    def higher_is_better(self) -> Mapping[str, bool]:
+        """Return whether higher is better, for each metric."""
+        return _WithDefault(self._better, True)
+
+    def score(self, doc: Document, replies: Sequence[Sequence[Any]]) -> dict[str, Any]:
+        """Return the values of a document for every filter; raise what the author's code raises."""
+        values: dict[str, Any] = {}
+        for chosen in self.keys.filters:
+            results = self._filter(chosen, replies, doc)
+            own = self.keys.process_results
+            scored = self._score_builtin(doc, results) if own is None else own(doc, results)
+            if not isinstance(scored, Mapping):
+                raise TypeError(f"process_results returned {type(scored).__name__}, expected a dict")
+            values |= {self._name(str(name), chosen): value for name, value in scored.items()}
+        return values
+
+    def _add_metric(self, entry: MetricEntry) -> None:
+        """Find how a metric is aggregated; raise if it is not known."""
+        name, (usual, better) = entry.name, self._tools.known_metrics.get(entry.name, (None, True))
+        is_own = not isinstance(entry.metric, str) or self.keys.process_results is not None
+        if usual is None and not is_own:
+            near = suggest_name(name, self._tools.known_metrics)
+            what = f"there is no metric {name!r}{near}"
+            fix = "use a metric of lm-eval, or write a function: metric: !function utils.NAME"
+            self._fail(f"{what} (the `evaluate` library's metrics are not supported)", fix)
+        how = entry.aggregation or usual or "mean"
+        if isinstance(how, str) and how not in self._tools.aggregations:
+            near = suggest_name(how, self._tools.aggregations)
+            what = f"metric {name!r} has the unknown aggregation {how!r}{near}"
+            self._fail(what, f"use one of {listing(self._tools.aggregations)}")
+        function = self._tools.aggregations[how] if isinstance(how, str) else how
+        for chosen in self.keys.filters:
+            self._functions[self._name(name, chosen)] = function
+            self._better[self._name(name, chosen)] = (
+                better if entry.higher_is_better is None else entry.higher_is_better
+            )
+
+    def _fail(self, what: str, fix: str) -> None:
+        raise AuthorError(Problem(CODE, f"task {self.keys.name!r}: {what}", fix, self.keys.where))
+
+    def _name(self, metric: str, chosen: FilterEntry) -> str:
+        """Return a metric's name in the results; the only filter of most tasks is not part of it."""
+        return metric if len(self.keys.filters) == 1 else f"{metric},{chosen.name}"
+
+    def _filter(self, chosen: FilterEntry, replies: Sequence[Sequence[Any]], doc: Document) -> list[Any]:
+        results: Any = [list(one) for one in replies]
+        for step in chosen.steps:
+            cls = self._tools.filters[step.function] if isinstance(step.function, str) else step.function
+            results = cls(**step.arguments).apply(results, [doc] * len(replies))
+        return list(results)
+
+    # --- lm-eval's own metrics ---
+
+    def _score_builtin(self, doc: Document, results: Sequence[Any]) -> dict[str, Any]:
+        output_type = self.keys.output_type
+        if output_type == MULTIPLE_CHOICE:
+            values = self._score_options(doc, results)
+        elif output_type == LOGLIKELIHOOD:
+            (likelihood, is_greedy) = results[0]
+            values = {"perplexity": likelihood, "acc": int(is_greedy)}
+        elif output_type == ROLLING:
+            text = self._reader.read_target(doc, self.keys.doc_to_target)
+            by_byte = (results[0], len(text.encode()))
+            values = {
+                "word_perplexity": (results[0], len(_WORDS.split(text))),
+                "byte_perplexity": by_byte,
+                "bits_per_byte": by_byte,
+            }
+        else:
+            return self._score_text(doc, results[0])
+        return {name: value for name, value in values.items() if name in self._names}
+
+    def _score_options(self, doc: Document, results: Sequence[tuple[float, bool]]) -> dict[str, Any]:
+        choices = [str(choice) for choice in self._reader.read_choices(doc, self.keys.doc_to_choice)]
+        sums = [likelihood for likelihood, _ in results[: len(choices)]]
+        greedy = [is_greedy for _, is_greedy in results[: len(choices)]]
+        gold = self.read_gold(doc, choices)
+        right = set(gold) if isinstance(gold, list) else {gold}
+        best = _argmax(sums)
+        by_char = _argmax([_divide(one, len(choice)) for one, choice in zip(sums, choices, strict=True)])
+        by_byte = _argmax(
+            [_divide(one, len(choice.encode())) for one, choice in zip(sums, choices, strict=True)]
+        )
+        values: dict[str, Any] = {
+            "acc": float(best in right),
+            "acc_norm": float(by_char in right),
+            "acc_bytes": float(by_byte in right),
+            "exact_match": int(any(greedy[one] for one in right if one != NO_OPTION)),
+            "f1": (gold, best),
+            "mcc": (gold, best),
+            "brier_score": (gold, _softmax(sums)),
+            "likelihood": (gold, sums),
+        }
+        if self.needs_unconditional:
+            alone = [likelihood for likelihood, _ in results[len(choices) :]]
+            gains = [one - other for one, other in zip(sums, alone, strict=True)]
+            values["acc_mutual_info"] = float(_argmax(gains) == gold)
+        return values
+
+    def read_gold(self, doc: Document, choices: Sequence[Any]) -> int | list[int]:
+        """Return the number of the right option, or of several; NO_OPTION if there is none such."""
+        read = self._reader.read_text if self._has_several_contexts else self._reader.read_target
+        gold = read(doc, self.keys.doc_to_text if self._has_several_contexts else self.keys.doc_to_target)
+        if isinstance(gold, list | tuple):
+            return [_find_option(one, choices) for one in gold]
+        return _find_option(gold, choices)
+
+    def _score_text(self, doc: Document, result: Any) -> dict[str, Any]:
+        gold = self._reader.read_target(doc, self.keys.doc_to_target)
+        if self.keys.doc_to_choice is not None:
+            gold = self._reader.read_choices(doc, self.keys.doc_to_choice)[gold]
+        elif self._has_several_targets:
+            gold = list(gold) if isinstance(gold, list | tuple) else [gold]
+        elif type(gold) is not type(result) and "bypass" not in self._names and not isinstance(result, list):
+            gold = type(result)(gold)
+        values: dict[str, Any] = {}
+        for entry in self.keys.metrics:
+            if self._has_several_targets:
+                targets = gold if isinstance(gold, list) else [gold]
+                scores = [self._call_metric(entry, target, result) for target in targets]
+                values[entry.name] = float(any(_unwrap(score, entry.name) for score in scores))
+                continue
+            score = self._call_metric(entry, gold, result)
+            values |= score if isinstance(score, Mapping) else {entry.name: score}
+        return values
+
+    def _call_metric(self, entry: MetricEntry, gold: Any, result: Any) -> Any:
+        if isinstance(entry.metric, str):
+            function = self._tools.text_metrics.get(entry.metric)
+            if function is None:
+                return (gold, result)  # Metrics of whole lists: BLEU and others.
+            return function(references=[gold], predictions=[result], **entry.arguments)
+        try:
+            return entry.metric(references=[gold], predictions=[result], **entry.arguments)
+        except TypeError:
+            return entry.metric([gold, result])
+
+
+class Evaluation:
+    """The scoring of one track, as the scorer `task_results` uses it."""
+
+    digits: int | None = None
+
+    def __init__(
+        self, scoring: TaskScoring, documents: Mapping[str, Document], numbers: Mapping[str, int]
+    ) -> None:
+        """`documents` and `numbers`: the document of each sample, and its number from 1."""
+        self._scoring = scoring
+        self._documents = documents
+        self._numbers = numbers
+        self.file = scoring.file
+        self.headline: str | None = next(iter(scoring.metric_names), None)
+
+    def values(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> Mapping[str, Any] | Failure:
+        """Return the values of a document, or a failure."""
+        replies = collect_replies(answers)
+        if isinstance(replies, Failure):
+            return replies
+        doc, keys = self._documents[sample.id], self._scoring.keys
+        try:
+            return self._scoring.score(doc, replies)
+        except RAISED_BY_AUTHORS as error:
+            reraise_interrupt(error)
+            function = keys.process_results
+            key = "process_results" if function is not None else "scoring"
+            problem = describe_error(error, function, key, keys, doc, self._numbers[sample.id])
+            return Failure(key, f"{problem.what}{f' ({problem.where})' if problem.where else ''}")
+
+    def answer(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> str | None:
+        """Return the generated text; for options, the label of the most likely one."""
+        replies = collect_replies(answers)
+        if isinstance(replies, Failure) or not replies:
+            return None
+        if sample.choices:
+            sums = [reply[0][0] for reply in replies[: len(sample.choices)]]
+            return sample.labels[_argmax(sums)] if len(sums) == len(sample.labels) else None
+        return replies[0][0] if isinstance(replies[0][0], str) else None
+
+    def aggregation(self) -> Mapping[str, Callable[[list[Any]], Any]]:
+        """Return the function of each metric."""
+        return self._scoring.aggregation()
+
+    def higher_is_better(self) -> Mapping[str, bool]:
+        """Return whether higher is better, for each metric."""
+        return self._scoring.higher_is_better()
+
+
+def collect_replies(answers: Sequence[AnsweredRequest]) -> list[list[Any]] | Failure:
+    """Return the replies as lm-eval's code expects them: a list of repeats for each request, in order."""
+    outcomes = [(answered.request, answered.response.outcome) for answered in answers]
+    failed = next((outcome for _, outcome in outcomes if isinstance(outcome, Failure)), None)
+    if failed is not None:
+        return failed
+    texts: list[str] = []
+    numbers: list[tuple[bool, int, list[Any]]] = []
+    for request, outcome in outcomes:
+        if isinstance(outcome, Completion):
+            texts += [output.text for output in outcome.outputs]
+        elif isinstance(outcome, LabelProbs):
+            return [[reply] for reply in _read_label_probs(outcome)]
+        elif isinstance(outcome, Likelihood):
+            reply = (
+                outcome.sum_logprob
+                if request.role == "text"
+                else (outcome.sum_logprob, bool(outcome.is_greedy))
+            )
+            numbers.append((request.role == UNCONDITIONAL, request.index, [reply]))
+    if texts:
+        return [texts]
+    return [reply for _, _, reply in sorted(numbers, key=lambda one: one[:2])]
+
+
+def _read_label_probs(outcome: Outcome) -> list[tuple[float, bool]]:
+    """Return the options' log-probabilities among all options, and which is the most likely."""
+    assert isinstance(outcome, LabelProbs)
+    total = math.fsum(outcome.probs)
+    logs = [math.log(prob / total) if prob > 0 and total > 0 else -math.inf for prob in outcome.probs]
+    return [(one, one == max(logs)) for one in logs]
+
+
+class _WithDefault(dict[str, Any]):
+    """A dict that has every key."""
+
+    def __init__(self, known: Mapping[str, Any], default: Any) -> None:
+        super().__init__(known)
+        self._default = default
+
+    def __missing__(self, key: str) -> Any:
+        return self._default
+
+    def __contains__(self, key: object) -> bool:
+        return True
+
+    def get(self, key: str, default: Any = None) -> Any:
+        return self[key]
+
+
+def _find_option(gold: Any, choices: Sequence[Any]) -> int:
+    if isinstance(gold, str):
+        return list(choices).index(gold) if gold in choices else NO_OPTION
+    return int(gold) if gold < len(choices) else NO_OPTION
+
+
+def _argmax(numbers: Sequence[float]) -> int:
+    return max(range(len(numbers)), key=numbers.__getitem__)
+
+
+def _divide(number: float, length: int) -> float:
+    return number / length if length else -math.inf
+
+
+def _softmax(numbers: Sequence[float]) -> list[float]:
+    highest = max(numbers)
+    weights = [math.exp(number - highest) for number in numbers]
+    total = math.fsum(weights)
+    return [weight / total for weight in weights]
+
+
+def _unwrap(score: Any, name: str) -> Any:
+    return score.get(name) if isinstance(score, Mapping) else score

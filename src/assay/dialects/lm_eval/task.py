@@ -1,0 +1,166 @@
+"""The task of a task file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from assay.core.method import Method
+from assay.core.prompt import Message, Prompt
+from assay.core.request import Ask, Generate, Labels, Request, Sampling, Span, Windows, make_request
+from assay.core.sample import Sample
+from assay.core.task import ComponentSpec, Scorer, TaskSpec
+from assay.dialects.lm_eval.config import GENERATE_UNTIL, LOGLIKELIHOOD, ROLLING, TaskKeys
+from assay.dialects.lm_eval.contexts import ChatForm, Contexts
+from assay.dialects.lm_eval.evaluation import UNCONDITIONAL, Evaluation, TaskScoring
+from assay.dialects.lm_eval.rendering import Document, DocumentReader
+from assay.dialects.shared.described_task import DescribedTask, get_prompt_before_answer
+
+
+class PreparedDocument(NamedTuple):
+    """A document to evaluate."""
+
+    number: int
+    """Its number in the split, counted from 1."""
+    doc: Document
+    examples: Sequence[Document]
+
+
+class LmEvalTask(DescribedTask):
+    """One task file with one or more methods."""
+
+    def __init__(
+        self,
+        spec: TaskSpec,
+        samples: Sequence[Sample],
+        documents: Mapping[str, PreparedDocument],
+        scoring: TaskScoring,
+        builder: RequestBuilder,
+    ) -> None:
+        super().__init__(spec)
+        self._samples = samples
+        self._documents = documents
+        self._scoring = scoring
+        self._builder = builder
+
+    def samples(self) -> Iterator[Sample]:
+        """Yield the samples in the order of evaluation."""
+        return iter(self._samples)
+
+    def requests(self, sample: Sample, *, shots: int | None = None) -> Sequence[Request]:
+        """Return the requests for a document for every method, with at most `shots` examples."""
+        prepared = self._documents[sample.id]
+        examples = prepared.examples if shots is None else prepared.examples[:shots]
+        counts = (len(examples), len(prepared.examples) - len(examples))
+        return [
+            make_request(self._spec.name, sample.id, method, role, index, ask, *counts)
+            for method in self._spec.methods
+            for role, index, ask in self._builder.build(prepared.doc, examples, method)
+        ]
+
+    def shown(self, sample: Sample, method: Method) -> Prompt:
+        """Return a document's prompt up to the answer, for display."""
+        ask = next(request.ask for request in self.requests(sample) if request.track == method)
+        return get_prompt_before_answer(ask)
+
+    def scorers(self) -> Sequence[ComponentSpec | Scorer]:
+        """Return the scorer of each method."""
+        evaluation = Evaluation(
+            self._scoring,
+            {id_: prepared.doc for id_, prepared in self._documents.items()},
+            {id_: prepared.number for id_, prepared in self._documents.items()},
+        )
+        return [
+            ComponentSpec(
+                "task_results", {"track": method, "author": evaluation, "inner": self._inner(method)}
+            )
+            for method in self._spec.methods
+        ]
+
+    def _inner(self, method: Method) -> ComponentSpec | None:
+        """Return the scorer that compares the options for display; the task's metrics decide."""
+        if not any(sample.choices for sample in self._samples):
+            return None
+        if method is Method.PROB:
+            return ComponentSpec("label_probability", {"track": method})
+        return ComponentSpec("option_likelihood", {"track": method, "score_by": "sum"})
+
+
+class RequestBuilder:
+    """Builds the asks for documents."""
+
+    def __init__(
+        self,
+        keys: TaskKeys,
+        reader: DocumentReader,
+        contexts: Contexts,
+        *,
+        chat: ChatForm | None,
+        sampling: Sampling,
+        has_several_contexts: bool,
+        needs_unconditional: bool,
+    ) -> None:
+        self._keys = keys
+        self._reader = reader
+        self._contexts = contexts
+        self._chat = chat
+        self._sampling = sampling
+        self._has_several_contexts = has_several_contexts
+        self._needs_unconditional = needs_unconditional
+
+    def build(
+        self, doc: Document, examples: Sequence[Document], method: Method
+    ) -> Iterator[tuple[str, int, Ask]]:
+        """Yield (role, index, ask) for a document."""
+        keys = self._keys
+        if keys.output_type == ROLLING:
+            yield "text", 0, Span(str(self._read_target(doc)), 0, windows=Windows("classic"))
+            return
+        prompts = self._contexts.write(doc, examples, self._chat)
+        if keys.output_type == GENERATE_UNTIL:
+            for index in range(keys.repeats):
+                yield "answer", index, Generate(prompts[0], self._sampling)
+            return
+        if keys.output_type == LOGLIKELIHOOD:
+            yield "continuation", 0, build_span(prompts[0], str(self._read_target(doc)))
+            return
+        choices = [str(choice) for choice in self._reader.read_choices(doc, keys.doc_to_choice)]
+        if method is Method.PROB:
+            spellings = tuple((f" {choice.strip()}", choice.strip()) for choice in choices)
+            yield "labels", 0, Labels(_strip_end(prompts[0]), spellings)
+            return
+        delimiter = self._delimiter()
+        if self._has_several_contexts:
+            after = f"{delimiter}{self._read_target(doc)}"
+            for index, prompt in enumerate(prompts):
+                yield "option", index, build_span(prompt, after)
+        else:
+            for index, choice in enumerate(choices):
+                yield "option", index, build_span(prompts[0], f"{delimiter}{choice}")
+        if self._needs_unconditional:
+            for index, choice in enumerate(choices):
+                yield UNCONDITIONAL, index, build_span("", f"{delimiter}{choice}")
+
+    def _read_target(self, doc: Document) -> Any:
+        return self._reader.read_target(doc, self._keys.doc_to_target)
+
+    def _delimiter(self) -> str:
+        """Return what precedes an option; in a conversation nothing, unless it follows a begun reply."""
+        prefix = self._keys.gen_prefix
+        if self._chat is not None and (not prefix or prefix[-1:].isspace()):
+            return ""
+        return self._keys.target_delimiter
+
+
+def build_span(prompt: Prompt, continuation: str) -> Span:
+    """Return the ask for a continuation; white space before it belongs to it."""
+    if isinstance(prompt, str):
+        return Span(prompt + continuation, len(prompt.rstrip()))
+    if prompt[-1].role == "assistant":
+        begun = prompt[-1].text
+        return Span((*prompt[:-1], Message("assistant", begun + continuation)), len(begun.rstrip()))
+    return Span((*prompt, Message("assistant", continuation)), 0)
+
+
+def _strip_end(prompt: Prompt) -> Prompt:
+    return prompt.rstrip(" ") if isinstance(prompt, str) else prompt
