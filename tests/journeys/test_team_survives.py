@@ -6,6 +6,7 @@ import json
 import os
 import resource
 import signal
+import sqlite3
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -203,6 +204,25 @@ def test_a_stop_keeps_what_was_answered_and_a_resume_goes_on(
         assert not (tmp_path / "runs" / ended["run"]).exists()
 
 
+def suspend_between_transactions(worker: int, database: Path) -> None:
+    """Suspend a worker; one that is suspended while it writes to SQLite would lock out all others."""
+
+    def try_to_suspend() -> bool:
+        os.kill(worker, signal.SIGSTOP)
+        connection = sqlite3.connect(f"{database.as_uri()}?mode=rw", uri=True, timeout=5.0)
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.rollback()
+        except sqlite3.OperationalError:
+            os.kill(worker, signal.SIGCONT)
+            return False
+        finally:
+            connection.close()
+        return True
+
+    eventually(try_to_suspend)
+
+
 @pytest.mark.slow
 def test_a_worker_that_was_only_asleep_does_not_speak_for_an_evaluation_any_more(
     tmp_path: Path, held_model: tuple[HeldModel, str]
@@ -221,8 +241,8 @@ def test_a_worker_that_was_only_asleep_does_not_speak_for_an_evaluation_any_more
         # On a busy machine, the lease may have run out before: only a later attempt shows a takeover.
         (asleep,) = eventually(look_for_busy)
         attempt = server.evaluation(number)["attempt"]
-        os.kill(asleep, signal.SIGSTOP)
-        # Its process goes on, and holds the folder of the run; who comes next has to wait for it.
+        suspend_between_transactions(asleep, tmp_path / "assay-team" / "team.db")
+        # Its evaluation continues and locks the run folder, so the next worker has to wait for it.
         eventually(lambda: server.evaluation(number)["attempt"] > attempt)
         model.await_answers(server, number, seen + 2)
         os.kill(asleep, signal.SIGCONT)
