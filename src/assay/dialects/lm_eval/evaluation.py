@@ -113,6 +113,16 @@ class TaskScoring:
             values |= {self._name(str(name), chosen): value for name, value in scored.items()}
         return values
 
+    def read_answer(self, doc: Document, replies: Sequence[Sequence[Any]]) -> str | None:
+        """Return the text that the first filter takes from the replies; None if it is not a single text."""
+        try:
+            results = self._filter(self.keys.filters[0], replies, doc)
+        except RAISED_BY_AUTHORS as error:
+            reraise_interrupt(error)  # `score` reports it
+            return None
+        answer = results[0] if results else None
+        return answer if isinstance(answer, str) else None
+
     def _add_metric(self, entry: MetricEntry) -> None:
         """Find how a metric is aggregated; raise if it is not known."""
         name, (usual, better) = entry.name, self._tools.known_metrics.get(entry.name, (None, True))
@@ -266,14 +276,14 @@ class Evaluation:
             return Failure(key, f"{problem.what}{f' ({problem.where})' if problem.where else ''}")
 
     def answer(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> str | None:
-        """Return the generated text; for options, the label of the most likely one."""
+        """Return the generated text after the first filter; for options, the label of the most likely one."""
         replies = collect_replies(answers)
         if isinstance(replies, Failure) or not replies:
             return None
         if sample.choices:
             sums = [reply[0][0] for reply in replies[: len(sample.choices)]]
             return sample.labels[_argmax(sums)] if len(sums) == len(sample.labels) else None
-        return replies[0][0] if isinstance(replies[0][0], str) else None
+        return self._scoring.read_answer(self._documents[sample.id], replies)
 
     def aggregation(self) -> Mapping[str, Callable[[list[Any]], Any]]:
         """Return the function of each metric."""
