@@ -5,10 +5,13 @@
     python benchmarks/gpu_run.py --data DATA --out DIR --tiny --device cpu  # a trial of this script
 
 Models are Llamas with random weights and SmolLM2's tokenizer: speed does not depend on their values. The
-workloads are HellaSwag, MMLU law by one and by two methods, GSM8K, and all of MMLU. Each command runs in a
-process of its own and is timed from outside. Printed for each: wall seconds, seconds by phase, the share of
-the time in which the device computed, compilations, and the memory of the process. lm-eval
-reads its prompts from the runs' own files.
+workloads are HellaSwag, MMLU law by one and by two methods, GSM8K, and all of MMLU (57 files, each with the
+five examples of its subject). Each command runs in a process of its own and is timed from outside. Printed
+for each: wall seconds, seconds by phase, the share of the time in which the device computed, compilations,
+and the memory of the process. lm-eval's `hf` model reads its prompts from the runs' own files. It answers
+`PEER_REQUESTS` of the likelihoods, and all texts at each of `PEER_BATCHES`; its time excludes its start.
+
+`--tokenizer` names a folder with the tokenizer's files, for a machine without the embedded model's package.
 """
 
 from __future__ import annotations
@@ -21,14 +24,12 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 if not __package__:  # run by its path
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from assay.backends.hf.embedded_model import EmbeddedFiles
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 SHAPES = {
@@ -37,26 +38,35 @@ SHAPES = {
     "8b": (4096, 14336, 32, 32, 8),
 }
 """Hidden size, size of the feed-forward part, layers, heads, heads of keys and values."""
-PEER_REQUESTS = 1600
-"""lm-eval answers this many requests of a run: its rate does not depend on their number."""
+PEER_REQUESTS = 800
+"""lm-eval answers this many likelihoods of a run: its rate does not depend on their number."""
+PEER_BATCHES = (64, 256)
 
 
 class Workload(NamedTuple):
     """One command."""
 
     name: str
-    dataset: str
+    datasets: str
+    """A pattern of files."""
+    shots: str
+    """The examples: a file, or the name of a split beside each dataset."""
+    n_shots: int
     arguments: Sequence[str]
 
 
 WORKLOADS = (
     Workload(
-        "hellaswag", "hellaswag", ("--method", "ppl", "--ppl-target", "text", "--template", "{question}")
+        "hellaswag",
+        "hellaswag.jsonl",
+        "hellaswag_shots.jsonl",
+        5,
+        ("--method", "ppl", "--ppl-target", "text", "--template", "{question}"),
     ),
-    Workload("law_ppl", "law", ("--method", "ppl")),
-    Workload("law_ppl_prob", "law", ("--method", "ppl,prob")),
-    Workload("gsm8k", "gsm8k", ("--method", "gen", "--max-tokens", "128")),
-    Workload("mmlu", "mmlu", ("--method", "prob")),
+    Workload("law_ppl", "law.jsonl", "law_shots.jsonl", 5, ("--method", "ppl")),
+    Workload("law_ppl_prob", "law.jsonl", "law_shots.jsonl", 5, ("--method", "ppl,prob")),
+    Workload("gsm8k", "gsm8k.jsonl", "gsm8k_shots.jsonl", 8, ("--method", "gen", "--max-tokens", "128")),
+    Workload("mmlu", "mmlu/test/*.jsonl", "dev", 5, ("--method", "prob")),
 )
 
 
@@ -68,15 +78,17 @@ def main() -> None:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--tiny", action="store_true", help="a tiny model and eight rows of each dataset")
     parser.add_argument("--only", help="names of workloads, by comma")
+    parser.add_argument("--shapes", default="1b,8b", help="shapes of models, by comma")
+    parser.add_argument("--tokenizer", type=Path, help="folder of the tokenizer [the embedded model's]")
     parser.add_argument("--peer", action="store_true", help="also run lm-eval, which must be installed here")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     write_datasets(options.data, options.out, n_rows=8 if options.tiny else None)
     named = options.only.split(",") if options.only else [one.name for one in WORKLOADS]
-    for shape in ["tiny"] if options.tiny else ["1b", "8b"]:
+    for shape in ["tiny"] if options.tiny else options.shapes.split(","):
         model = options.out / f"model-{shape}"
         if not (model / "config.json").is_file():
-            write_model(shape, model, options.device)
+            write_model(shape, model, options.device, options.tokenizer or find_embedded_tokenizer())
         for workload in WORKLOADS:
             if workload.name in named:
                 row = run_command(workload, model, options.out, options.device)
@@ -86,8 +98,15 @@ def main() -> None:
                 print(json.dumps({"shape": shape, **row}), flush=True)
 
 
-def write_model(shape: str, folder: Path, device: str) -> None:
-    """Write a Llama with random weights and SmolLM2's tokenizer, without a chat template."""
+def find_embedded_tokenizer() -> Path:
+    """Return the folder with the tokenizer of the embedded model."""
+    from assay.backends.hf.embedded_model import EmbeddedFiles
+
+    return EmbeddedFiles().ready()
+
+
+def write_model(shape: str, folder: Path, device: str, tokenizer: Path) -> None:
+    """Write a Llama with random weights and a tokenizer, without a chat template."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -105,13 +124,12 @@ def write_model(shape: str, folder: Path, device: str) -> None:
         tie_word_embeddings=False,
     )
     torch.manual_seed(0)
+    torch.set_default_dtype(torch.float32 if device == "cpu" else torch.bfloat16)
     with torch.device(device):
-        LlamaForCausalLM(config).to(torch.float32 if device == "cpu" else torch.bfloat16).save_pretrained(
-            folder
-        )
-    source = EmbeddedFiles().ready()
-    shutil.copy(source / "tokenizer.json", folder)
-    settings = json.loads((source / "tokenizer_config.json").read_text("utf-8"))
+        LlamaForCausalLM(config).save_pretrained(folder)
+    torch.set_default_dtype(torch.float32)
+    shutil.copy(tokenizer / "tokenizer.json", folder)
+    settings = json.loads((tokenizer / "tokenizer_config.json").read_text("utf-8"))
     settings.pop("chat_template", None)
     (folder / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
 
@@ -119,22 +137,26 @@ def write_model(shape: str, folder: Path, device: str) -> None:
 def write_datasets(data: Path, out: Path, *, n_rows: int | None) -> None:
     """Write each dataset and its examples as tables."""
     hellaswag = [_convert_hellaswag(row) for row in _read_lines(data / "hellaswag" / "validation.jsonl")]
-    law = list(_read_mmlu(data / "mmlu" / "test" / "professional_law_test.csv"))
-    law_shots = list(_read_mmlu(data / "mmlu" / "dev" / "professional_law_dev.csv"))
-    mmlu = [row for path in sorted((data / "mmlu" / "test").glob("*.csv")) for row in _read_mmlu(path)]
+    questions = list(_read_lines(data / "gsm8k" / "test.jsonl"))[:256]
     gsm8k = [
-        {"question": row["question"], "answer": row["answer"].split("####")[-1].strip()}
-        for row in _read_lines(data / "gsm8k" / "test.jsonl")
+        {"question": row["question"], "answer": row["answer"].split("####")[-1].strip()} for row in questions
     ]
     tables = {
-        "hellaswag": (hellaswag[5:], hellaswag[:5]),
-        "law": (law[:800], law_shots),
-        "gsm8k": (gsm8k[:256], list(_read_lines(data / "gsm8k" / "train.jsonl"))[:5]),
-        "mmlu": (mmlu, law_shots),
+        "hellaswag": hellaswag[5:],
+        "hellaswag_shots": hellaswag[:5],
+        "gsm8k": gsm8k,
+        "gsm8k_shots": list(_read_lines(data / "gsm8k" / "train.jsonl"))[:8],
     }
-    for name, (rows, shots) in tables.items():
-        for path, some in ((out / f"{name}.jsonl", rows[:n_rows]), (out / f"{name}_shots.jsonl", shots)):
-            path.write_text("".join(json.dumps(row) + "\n" for row in some), encoding="utf-8")
+    for path in sorted((data / "mmlu" / "test").glob("*_test.csv")):
+        subject = path.name.removesuffix("_test.csv")
+        tables[f"mmlu/test/{subject}_test"] = list(_read_mmlu(path))
+        tables[f"mmlu/dev/{subject}_dev"] = list(_read_mmlu(data / "mmlu" / "dev" / f"{subject}_dev.csv"))
+    tables["law"] = tables["mmlu/test/professional_law_test"][:800]
+    tables["law_shots"] = tables["mmlu/dev/professional_law_dev"]
+    for name, rows in tables.items():
+        path = out / f"{name}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows[:n_rows]), encoding="utf-8")
 
 
 def _read_lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -158,17 +180,12 @@ def run_command(workload: Workload, model: Path, out: Path, device: str) -> dict
     """Run one whole command; return what it took."""
     folder = out / f"run-{workload.name}-{model.name}"
     shutil.rmtree(folder, ignore_errors=True)
-    shots = (
-        "--shots",
-        "5",
-        "--shots-from",
-        str(out / f"{workload.dataset}_shots.jsonl"),
-        "--shot-policy",
-        "first",
-    )
+    shots = str(out / workload.shots) if workload.shots.endswith(".jsonl") else workload.shots
     command = [
-        *(sys.executable, "-m", "assay", "run", str(out / f"{workload.dataset}.jsonl"), *workload.arguments),
-        *(*shots, "-m", f"hf:{model}", "--model-arg", f"device={device}", "--chat", "off", "--no-cache"),
+        *(sys.executable, "-m", "assay", "run", *map(str, sorted(out.glob(workload.datasets)))),
+        *workload.arguments,
+        *("--shots", str(workload.n_shots), "--shots-from", shots, "--shot-policy", "first"),
+        *("-m", f"hf:{model}", "--model-arg", f"device={device}", "--chat", "off", "--no-cache"),
         *("--profile", "--progress", "none", "--out", str(folder)),
     ]
     began = time.perf_counter()
@@ -193,6 +210,7 @@ def run_command(workload: Workload, model: Path, out: Path, device: str) -> dict
         "requests": stats["requests"],
         "forward_tokens": stats["model_forward_tokens"],
         "peak_mib": round(_read_peak_mib()),
+        "notes": [note for note in manifest["notes"] if note.startswith("hf:")],
     }
 
 
@@ -204,7 +222,7 @@ def _read_peak_mib() -> float:
 
 
 def run_peer(named: Sequence[str], model: Path, out: Path, device: str) -> Iterator[dict[str, Any]]:
-    """Answer the runs' requests with lm-eval; yield its rate for each workload of likelihoods."""
+    """Answer the runs' requests with lm-eval; yield its seconds and its rate for each workload."""
     os.environ["HF_HUB_OFFLINE"] = "1"
     from lm_eval.api.instance import Instance
     from lm_eval.models.huggingface import HFLM
@@ -212,23 +230,39 @@ def run_peer(named: Sequence[str], model: Path, out: Path, device: str) -> Itera
     dtype = "float32" if device == "cpu" else "bfloat16"
     lm = HFLM(pretrained=str(model), dtype=dtype, device=device, batch_size=64, max_length=4096)
     for name in named:
-        asked = list(_read_asked(out / f"run-{name}-{model.name}" / "samples.jsonl"))[:PEER_REQUESTS]
-        if not asked:
-            continue
-        instances = [Instance("loglikelihood", {}, pair, number) for number, pair in enumerate(asked)]
-        lm.loglikelihood(instances[:64])
-        began = time.perf_counter()
-        lm.loglikelihood(instances)
-        seconds = time.perf_counter() - began
-        yield {"workload": name, "side": "lm-eval", "requests_per_s": round(len(instances) / seconds, 1)}
+        samples = list(_read_lines(out / f"run-{name}-{model.name}" / "samples.jsonl"))
+        is_text = name == "gsm8k"
+        asked = list(_read_asked(samples, "answer" if is_text else "option"))
+        if is_text:
+            kind, call, batches = "generate_until", lm.generate_until, PEER_BATCHES
+            settings = {"until": [], "max_gen_toks": 128, "do_sample": False}
+            requests: list[tuple[Any, ...]] = [(context, dict(settings)) for context, _ in asked]
+        else:
+            kind, call, batches = "loglikelihood", lm.loglikelihood, PEER_BATCHES[:1]
+            requests = list(asked[:PEER_REQUESTS])
+        instances = [Instance(kind, {}, request, number) for number, request in enumerate(requests)]
+        call(instances[:64])
+        for batch in batches if instances else ():
+            lm.batch_size_per_gpu = batch
+            began = time.perf_counter()
+            call(instances)
+            seconds = time.perf_counter() - began
+            yield {
+                "workload": name,
+                "side": "lm-eval",
+                "batch": batch,
+                "requests": len(instances),
+                "seconds": round(seconds, 2),
+                "requests_per_s": round(len(instances) / seconds, 1),
+            }
 
 
-def _read_asked(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield context and continuation of each option that a run scored."""
-    for sample in _read_lines(path):
+def _read_asked(samples: Iterable[dict[str, Any]], role: str) -> Iterator[tuple[str, str]]:
+    """Yield context and continuation of each request in a role."""
+    for sample in samples:
         for ask in sample["asks"]:
-            if ask["role"] == "option":
-                yield sample["contexts"][ask["context"]], ask["text"]
+            if ask["role"] == role:
+                yield sample["contexts"][ask["context"]], ask.get("text", "")
 
 
 if __name__ == "__main__":

@@ -10,9 +10,11 @@ Likelihoods:
 Generation:
 - `generation`, `batch_generation`: the decode loop over a batch that stays full
 - `slot_cache`, `cache_readers`, `shared_attention`: key-value caches, with a prefix that all rows share
-- `step_graphs`, `decoding_trial`: steps that a GPU replays; the trial that chooses the fastest correct way
+- `step_graphs`, `step_attention`: steps that a GPU replays, and their attention
+- `decoding_trial`: the trial that chooses the fastest correct way
 Others:
-- `batching`: batches under a token budget; `work_counters`: counts of tokens; `piece_names`: token names
+- `batching`: batches under a token budget; `work_counters`, `device_timing`: tokens and time; `piece_names`:
+  token names
 - `media_prompts`, `media_generation`: prompts with images and audio
 - `sentence_encoder`: small models that compare texts
 """

@@ -134,8 +134,8 @@ class HfBackend(LocalModel):
         """Return notes about changed prompts, and why sequences could not be computed in the fastest way."""
         notes = self._prompt_notes()
         if self._decoding_troubles:
-            trouble = self._decoding_troubles[-1]
-            notes = (*notes, f"{self._name}: texts were generated more slowly, because {trouble}")
+            troubles = "; ".join(self._decoding_troubles)
+            notes = (*notes, f"{self._name}: texts were generated more slowly, because {troubles}")
         if self._trial is None or not self._trial.troubles:
             return notes
         how = "with a dense mask" if self._trial.packs else "separately"
@@ -282,6 +282,8 @@ class HfBackend(LocalModel):
     # --- GENERATE ---
 
     def _generate(self, requests: Sequence[Request]) -> Iterator[Response]:
+        if not requests:
+            return  # A run of likelihoods needs no trial of generation.
         owner: dict[Draft, GenerationJob] = {}
         yield from self._plan_drafts(requests, owner)
         for done in iterate_measured("device", self._writing.run(list(owner))):

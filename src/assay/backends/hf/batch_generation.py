@@ -12,6 +12,7 @@ from assay.backends.hf.generation import DecodeLoop, Draft, EndDetector, Feeder
 from assay.backends.hf.loaded_model import LoadedModel
 from assay.backends.hf.packed_forward import SharedPrefixCache
 from assay.backends.hf.prefix_tree import count_shared_prefix
+from assay.backends.hf.slot_cache import StepShape
 from assay.backends.hf.work_counters import Counters
 
 GENERATE_FACTOR = 4
@@ -81,7 +82,14 @@ class BatchGenerator:
     ) -> Iterator[list[Draft]]:
         """Generate until all are finished; if memory runs out, leave the rest waiting for a smaller batch."""
         try:
-            loop = DecodeLoop(self._feeder(batch, prefix), self._ending, batch, n_ahead=self.n_ahead)
+            loop = DecodeLoop(
+                self._feeder(batch, prefix),
+                self._ending,
+                batch,
+                n_ahead=self.n_ahead,
+                device=self._loaded.device,
+                on_device_time=self._counters.time_device,
+            )
             yield from loop.run()
             self._counters.padding_tokens += loop.n_dropped
         except (RuntimeError, MemoryError) as trouble:
@@ -101,7 +109,12 @@ class BatchGenerator:
         began, known = time.perf_counter(), self._prefixes.n_read
         shared = self._prefixes.get(self._loaded, prefix, (), ())
         feeder = SharedPrefixFeeder(
-            self._loaded, shared, self._counters, self._decoding.way, self._decoding.steps
+            self._loaded,
+            shared,
+            self._counters,
+            self._decoding.way,
+            self._decoding.steps,
+            StepShape(*batch.largest),
         )
         self._counters.forward_tokens += self._prefixes.n_read - known
         seconds = time.perf_counter() - began

@@ -97,7 +97,7 @@ class RunningBatch(Generic[T]):
         """
         if not self.waiting:
             return []
-        n_rows = self._n_rows(max(map(self._length, self.running or [self.waiting[0]])))
+        n_rows = self._count_rows(max(map(self._length, self.running or [self.waiting[0]])))
         free = n_rows - len(self.running)
         if self.running and free < min(len(self.waiting), -(-n_rows // 4)):
             return []
@@ -137,7 +137,13 @@ class RunningBatch(Generic[T]):
         self.running, self._max_rows = [], None
         return hopeless
 
-    def _n_rows(self, longest: int) -> int:
+    @property
+    def largest(self) -> tuple[int, int]:
+        """Return how many of the waiting items the batch will begin with, and the maximum length of one."""
+        longest = max(map(self._length, self.waiting), default=0)
+        return min(len(self.waiting), self._count_rows(longest)), longest
+
+    def _count_rows(self, longest: int) -> int:
         rows = self._budget.tokens * self._factor // max(1, longest)
         limits = [limit for limit in (self._budget.max_rows, self._max_rows) if limit is not None]
         return max(1, min([rows, *limits]))

@@ -10,7 +10,7 @@ from assay.backends.hf.likelihood import send_to_device
 from assay.backends.hf.loaded_model import LoadedModel
 from assay.backends.hf.packed_forward import ReadRows, SharedPrefix, count_padding, read_rows
 from assay.backends.hf.shared_attention import View, using_view
-from assay.backends.hf.slot_cache import SlotCache
+from assay.backends.hf.slot_cache import SlotCache, StepShape
 from assay.backends.hf.step_graphs import StepRunner
 from assay.backends.hf.work_counters import Counters
 
@@ -25,6 +25,8 @@ class DecodingWay(NamedTuple):
     """Whether the attention reads the prefix itself (see shared_attention); if not, every row has a copy."""
     records: bool = False
     """Whether steps are recorded and replayed (see step_graphs), with rounded sizes so that few differ."""
+    reads_columns: bool = False
+    """Whether a row reads only its own columns of the cache (see step_attention)."""
 
 
 class PlainFeeder:
@@ -109,18 +111,20 @@ class SharedPrefixFeeder:
         counters: Counters,
         way: DecodingWay,
         steps: StepRunner,
+        expected: StepShape | None = None,
     ) -> None:
+        """`expected`: how many rows there will be at once, and the most tokens that one of them will have."""
         self._loaded = loaded
         self._prefix = prefix
         self._counters = counters
-        self._splits = way.splits
-        self._view = View(prefix.layers) if way.splits else None
+        self._way = way
         self._cache = SlotCache(
             prefix,
             joins=not way.splits,
             rounds=way.records,
             dtype=loaded.model.dtype,
             device=loaded.device,
+            expected=expected if way.records else None,
         )
         self._steps = steps
         steps.forget()
@@ -150,8 +154,8 @@ class SharedPrefixFeeder:
     def step(self, tokens: Any) -> Any:
         """Read one more token in each row."""
         n_rows = self._cache.n_rows
-        shape, is_moved = self._cache.begin_step(tokens)
-        if is_moved:
+        shape, has_moved = self._cache.begin_step(tokens)
+        if has_moved:
             self._steps.forget()
         self._counters.forward_tokens += shape.slots
         self._counters.padding_tokens += shape.slots - n_rows
@@ -162,7 +166,10 @@ class SharedPrefixFeeder:
         self._cache.select(rows)
 
     def _compute_step(self) -> Any:
-        with using_view(self._view):
+        view = View(self._prefix.layers) if self._way.splits else None
+        if view is not None and self._way.reads_columns:
+            view = view._replace(n_columns=self._cache.count_columns())
+        with using_view(view):
             logits = _last_logits(_forward(self._loaded, self._cache.feed()))
         self._cache.end_step()
         return logits
@@ -180,10 +187,10 @@ class SharedPrefixFeeder:
                     break
                 end += 1
             own = [prompt[n_prefix:] for prompt in prompts[begin:end]]
-            is_packed = self._splits and self._loaded.shares
+            is_packed = self._way.splits and self._loaded.shares
             n_padding = 0 if is_packed else count_padding([len(ids) for ids in own])
             self._counters.count_batch(sum(map(len, own)), n_padding)
-            yield prompts[begin:end], read_rows(self._loaded, self._prefix, own, splits=self._splits)
+            yield prompts[begin:end], read_rows(self._loaded, self._prefix, own, splits=self._way.splits)
             begin = end
 
 

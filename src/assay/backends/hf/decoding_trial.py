@@ -14,6 +14,7 @@ from assay.backends.hf import flex_attention, shared_attention
 from assay.backends.hf.cache_readers import DecodingWay, SharedPrefixFeeder
 from assay.backends.hf.loaded_model import LoadedModel
 from assay.backends.hf.packed_forward import SharedPrefix
+from assay.backends.hf.step_attention import has_step_kernel
 from assay.backends.hf.step_graphs import DirectSteps, RecordedSteps, StepRunner
 from assay.backends.hf.work_counters import Counters
 
@@ -50,17 +51,18 @@ def prepare_decoding(loaded: LoadedModel, make_recorder: Callable[[], StepRunner
         return Decoding(DecodingWay(splits=True), DirectSteps())
     troubles: list[str] = []
     if _enable_views(loaded):
+        ways = [("two-part attention", DecodingWay(splits=True))]
         if make_recorder is not None:
-            way, steps = DecodingWay(splits=True, records=True), make_recorder()
+            ways.insert(0, ("recorded steps", DecodingWay(splits=True, records=True)))
+            if loaded.device.type == "cuda" and has_step_kernel():
+                fastest = DecodingWay(splits=True, records=True, reads_columns=True)
+                ways.insert(0, ("attention by rows", fastest))
+        for name, way in ways:
+            steps = make_recorder() if make_recorder is not None and way.records else DirectSteps()
             trouble = _find_problem(loaded, way, steps) or steps.problem
             if trouble is None:
-                return Decoding(way, steps)
-            troubles.append(f"recorded steps: {trouble}")
-        way = DecodingWay(splits=True)
-        trouble = _find_problem(loaded, way, DirectSteps())
-        if trouble is None:
-            return Decoding(way, DirectSteps(), tuple(troubles))
-        troubles.append(f"two-part attention: {trouble}")
+                return Decoding(way, steps, tuple(troubles))
+            troubles.append(f"{name}: {trouble}")
     return Decoding(DecodingWay(), DirectSteps(), tuple(troubles))
 
 

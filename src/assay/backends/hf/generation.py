@@ -11,11 +11,12 @@ import json
 import random
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from assay.backends.hf.batching import RunningBatch
+from assay.backends.hf.device_timing import DeviceSpan
 from assay.backends.hf.likelihood import send_to_device
 from assay.core.ids import make_random
 from assay.core.request import Sampling
@@ -214,17 +215,27 @@ class DecodeLoop:
     """Completes the drafts of a batch; waiting drafts take the places of finished ones."""
 
     def __init__(
-        self, feeder: Feeder, ending: EndDetector, batch: RunningBatch[Draft], *, n_ahead: int
+        self,
+        feeder: Feeder,
+        ending: EndDetector,
+        batch: RunningBatch[Draft],
+        *,
+        n_ahead: int,
+        device: Any,
+        on_device_time: Callable[[float], None],
     ) -> None:
         """With `n_ahead`, so many steps are sent to the device before the result of the first is read.
 
         So a GPU does not wait for the host. A finished text is noticed so many steps late, and the tokens
-        computed for it since are dropped.
+        computed for it since are dropped. `on_device_time` gets the seconds that the device needed for each
+        step.
         """
         self._feeder = feeder
         self._ending = ending
         self._batch = batch
         self._n_ahead = n_ahead
+        self._device = device
+        self._on_device_time = on_device_time
         self._newest: Any = None
         """The newest token of each running draft, on the device."""
         self._sent: deque[_SentTokens] = deque()
@@ -260,7 +271,7 @@ class DecodeLoop:
         """Send one step to the device; return the drafts that get a token by it."""
         import torch
 
-        batch = self._batch
+        batch, span = self._batch, DeviceSpan(self._device)
         fresh = batch.admit() if self._feeder.joins or not batch.running else []
         rows = fresh or list(batch.running)
         if fresh:
@@ -272,13 +283,15 @@ class DecodeLoop:
         else:
             # Whatever a row with broken logits reads, its failure is already decided.
             self._newest = chosen = choose_tokens(self._feeder.step(self._newest.clamp(min=0)), rows)
-        self._sent.append(_SentTokens(rows, chosen))
+        self._sent.append(_SentTokens(rows, chosen, span))
         return rows
 
     def _read_tokens(self, sent: _SentTokens) -> list[Draft]:
         """Add tokens to their drafts; return the drafts that are now finished."""
+        chosen, seconds = sent.read()
+        self._on_device_time(seconds)
         tokens = [
-            (draft, token) for draft, token in zip(sent.drafts, sent.read(), strict=True) if not draft.is_done
+            (draft, token) for draft, token in zip(sent.drafts, chosen, strict=True) if not draft.is_done
         ]
         self.n_dropped += len(sent.drafts) - len(tokens)
         for draft, token in tokens:
@@ -300,23 +313,17 @@ class DecodeLoop:
 class _SentTokens:
     """The tokens that a step chooses, on their way from the device."""
 
-    def __init__(self, drafts: Sequence[Draft], chosen: Any) -> None:
-        """Begin to copy them; a GPU may still be computing them."""
-        import torch
-
+    def __init__(self, drafts: Sequence[Draft], chosen: Any, span: DeviceSpan) -> None:
+        """Begin to copy them; a GPU may still be computing them. `span` began with the step."""
         self.drafts = drafts
         self._chosen = chosen.to("cpu", non_blocking=True)
-        self._arrived = None
-        if chosen.device.type == "cuda":
-            self._arrived = torch.cuda.Event()
-            self._arrived.record()
+        self._span = span
+        span.end()
 
-    def read(self) -> list[int]:
-        """Return the tokens; waits for the device."""
-        if self._arrived is not None:
-            self._arrived.synchronize()
-        tokens: list[int] = self._chosen.tolist()
-        return tokens
+    def read(self) -> tuple[list[int], float]:
+        """Return the tokens, and how many seconds the device needed for them; waits for the device."""
+        seconds = self._span.wait()
+        return self._chosen.tolist(), seconds
 
 
 def reset_draft(draft: Draft) -> None:

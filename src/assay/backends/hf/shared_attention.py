@@ -14,6 +14,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from assay.backends.hf.step_attention import attend_step
+
 NAME = "assay_shared"
 
 
@@ -43,6 +45,8 @@ class View(NamedTuple):
     """Stretches of the one row that do not see each other; empty: the given mask applies."""
     is_causal: bool = False
     """Whether each token sees its row up to itself, whatever the mask."""
+    n_columns: Any = None
+    """In a generation step: how many columns each row sees, whatever the mask; step_attention computes it."""
 
 
 _view: ContextVar[View | None] = ContextVar("view", default=None)
@@ -99,6 +103,9 @@ def attend(
     scale = size**-0.5 if scaling is None else scaling
     # Heads that share keys are adjacent: [batch, group, head of the group, token, size].
     query = query.reshape(batch, n_groups, n_heads // n_groups, width, size)
+    if view.n_columns is not None:
+        step = _attend_step(query, key, value, view, module.layer_idx, scale)
+        return step.reshape(batch, n_heads, width, -1).transpose(1, 2), None
     out, total = _attend_own(query, key, value, attention_mask, view, scale)
     if view.prefix:
         prefix_keys, prefix_values = view.prefix[module.layer_idx]
@@ -108,6 +115,15 @@ def attend(
         share = (far_total - total).sigmoid()[..., None]
         out = out.float().lerp(far.float(), share).to(query.dtype)
     return out.reshape(batch, n_heads, width, -1).transpose(1, 2), None
+
+
+def _attend_step(query: Any, keys: Any, values: Any, view: View, layer: int, scale: float) -> Any:
+    """Attend from the one token of each row to the prefix and to the row's own columns."""
+    far = None
+    if view.prefix:
+        out, total = _attend_prefix(query, *view.prefix[layer], scale)
+        far = out[:, :, :, 0], total[..., 0]
+    return attend_step(query[:, :, :, 0], keys, values, view.n_columns, scale, far)
 
 
 def _attend_prefix(query: Any, keys: Any, values: Any, scale: float) -> tuple[Any, Any]:
@@ -177,6 +193,12 @@ def _run_attention(
     import torch
 
     if query.device.type == "cuda":
+        if mask is None and not is_causal and _has_flash_kernel(query):
+            # Twice as fast for many queries on one prefix.
+            out, total, *_ = torch.ops.aten._scaled_dot_product_flash_attention(
+                query, key, value, 0.0, False, False, scale=scale
+            )
+            return out, total
         out, total, *_ = torch.ops.aten._scaled_dot_product_efficient_attention(
             query, key, value, mask, True, 0.0, is_causal, scale=scale
         )
@@ -185,3 +207,11 @@ def _run_attention(
         query, key, value, 0.0, is_causal, attn_mask=mask, scale=scale
     )
     return both
+
+
+def _has_flash_kernel(query: Any) -> bool:
+    """Return whether torch's flash kernel on a GPU takes these queries."""
+    import torch
+
+    size = query.shape[-1]
+    return query.dtype in (torch.float16, torch.bfloat16) and size <= 256 and size % 8 == 0

@@ -15,7 +15,8 @@ from assay.backends.hf.likelihood import send_to_device
 from assay.backends.hf.packed_forward import ReadRows, SharedPrefix
 
 LEAST_COLUMNS = 128
-"""Columns are allocated in at least this many; a multiple of 8, as masked attention requires on a GPU."""
+"""Columns are allocated in at least this many."""
+MASK_ALIGNMENT = 8
 
 
 class StepShape(NamedTuple):
@@ -34,8 +35,19 @@ class SlotCache:
 
     is_compileable = False
 
-    def __init__(self, prefix: SharedPrefix, *, joins: bool, rounds: bool, dtype: Any, device: Any) -> None:
+    def __init__(
+        self,
+        prefix: SharedPrefix,
+        *,
+        joins: bool,
+        rounds: bool,
+        dtype: Any,
+        device: Any,
+        expected: StepShape | None = None,
+    ) -> None:
+        """`expected`: how much to allocate at first, so that memory does not move later."""
         self._prefix = prefix
+        self._expected = expected or StepShape(0, 0)
         self._n_before = len(prefix.ids) if joins else 0
         self._rounds = rounds
         self._dtype = dtype
@@ -45,6 +57,8 @@ class SlotCache:
         self._lengths: list[int] = []
         """How many own tokens each row has."""
         self._shape = self._capacity = StepShape(0, 0)
+        self._has_moved = False
+        """Whether memory was moved since the last step."""
         # On the device, one number for each slot:
         self._tokens: Any = None
         """The next token to read."""
@@ -92,13 +106,17 @@ class SlotCache:
             self._mark_slots()
 
     def begin_step(self, tokens: Any) -> tuple[StepShape, bool]:
-        """Set the next token of each row; return what the step covers, and whether memory was moved."""
+        """Set the next token of each row; return what the step covers.
+
+        Also return whether memory was moved since the last step, by this one or by rows that joined.
+        """
         needed = StepShape(self.n_rows, max(self._lengths) + 1)
-        is_moved = self._reserve(needed, self._layers)
+        self._reserve(needed, self._layers)
+        has_moved, self._has_moved = self._has_moved, False
         self._shape = _round_up(needed) if self._rounds else needed
         self._lengths = [length + 1 for length in self._lengths]
         self._tokens[: self.n_rows] = tokens
-        return self._shape, is_moved
+        return self._shape, has_moved
 
     # --- during a step: only work on the device, with tensors that stay where they are ---
 
@@ -110,7 +128,9 @@ class SlotCache:
         next_columns = self._columns[:slots]
         self._next_columns = (next_columns + self._n_before)[:, None, None, None]
         at = torch.arange(-self._n_before, columns, device=self._device)
-        mask = torch.zeros((slots, len(at)), dtype=self._dtype, device=self._device)
+        # A GPU's attention reads a mask whose rows begin at multiples of `MASK_ALIGNMENT` numbers.
+        width = -(-len(at) // MASK_ALIGNMENT) * MASK_ALIGNMENT
+        mask = torch.zeros((slots, width), dtype=self._dtype, device=self._device)[:, : len(at)]
         mask.masked_fill_(at > next_columns[:, None], torch.finfo(self._dtype).min)
         return {
             "input_ids": self._tokens[:slots, None],
@@ -119,6 +139,10 @@ class SlotCache:
             "past_key_values": self,
             "use_cache": False,
         }
+
+    def count_columns(self) -> Any:
+        """Return how many columns each slot has, with that of the next token."""
+        return self._columns[: self._shape.slots] + 1
 
     def update(self, keys: Any, values: Any, layer_idx: int, *_: Any, **__: Any) -> tuple[Any, Any]:
         """Store a layer's keys and values of the newest tokens; return all that its attention reads."""
@@ -141,14 +165,15 @@ class SlotCache:
 
     # --- memory ---
 
-    def _reserve(self, needed: StepShape, like: Sequence[tuple[Any, Any]]) -> bool:
-        """Allocate more slots and columns if needed; return whether memory was moved."""
+    def _reserve(self, needed: StepShape, like: Sequence[tuple[Any, Any]]) -> None:
+        """Allocate more slots and columns if needed."""
         import torch
 
         old = self._capacity
         if needed.slots <= old.slots and needed.columns <= old.columns:
-            return False
-        self._capacity = _round_up(StepShape(*map(max, needed, old)))
+            return
+        self._has_moved = True
+        self._capacity = _round_up(StepShape(*map(max, needed, old, self._expected)))
         for layer, parts in enumerate(like):
             # One layer at a time, so that only one is in memory twice.
             before = self._layers[layer] if layer < len(self._layers) else (None, None)
@@ -163,7 +188,6 @@ class SlotCache:
             if old.slots:
                 new[: old.slots] = getattr(self, name)
             setattr(self, name, new)
-        return True
 
     def _enlarge(self, old: Any, like: Any, layer: int, part: int) -> Any:
         """Return the keys (part 0) or values (part 1) of a layer in larger memory."""

@@ -19,8 +19,8 @@ from assay.backends.hf.loaded_model import LoadedModel
 from assay.backends.hf.slot_cache import SlotCache, StepShape
 from assay.backends.hf.step_graphs import DirectSteps, RecordedSteps
 from assay.backends.registry import open_backend
-from assay.core.request import Generate, Sampling, make_request
-from assay.core.response import Completion
+from assay.core.request import Generate, Sampling, Span, make_request
+from assay.core.response import Completion, Likelihood
 from fakes.tiny_llama import tiny_llama
 
 VOCAB = 97
@@ -170,4 +170,16 @@ def test_a_run_notes_why_it_generated_more_slowly(
     (response,) = backend.run([make_request("t", "0", "gen", "answer", 0, ask)])
     assert isinstance(response.outcome, Completion)
     (note,) = backend.notes()
-    assert "more slowly, because two-part attention: no kernel" in note
+    assert "more slowly, because recorded steps: no; two-part attention: no kernel" in note
+
+
+def test_a_run_of_likelihoods_does_not_try_how_to_generate(
+    make_model: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: LoadedModel) -> Decoding:
+        raise AssertionError("nothing is generated")
+
+    monkeypatch.setattr(backend_module, "prepare_decoding", fail)
+    backend = open_backend(f"hf:{make_model()}", {})
+    (response,) = backend.run([make_request("t", "0", "ppl", "option", 0, Span("hello world", 5))])
+    assert isinstance(response.outcome, Likelihood)

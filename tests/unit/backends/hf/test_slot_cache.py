@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from assay.backends.hf import slot_cache
 from assay.backends.hf.packed_forward import ReadRows, SharedPrefix
-from assay.backends.hf.slot_cache import SlotCache, round_up_size
+from assay.backends.hf.slot_cache import SlotCache, StepShape, round_up_size
 
 LAYERS, HEADS, SIZE = 2, 3, 4
 CPU = torch.device("cpu")
@@ -119,5 +119,30 @@ def test_memory_stays_where_it_is_until_it_is_full() -> None:
         moved.append(rows.begin_step(torch.zeros(3, dtype=torch.long))[1])
         rows.feed()
         rows.end_step()
-    assert moved.index(True) == slot_cache.LEAST_COLUMNS - 5
-    assert sum(moved) == 1
+    assert [step for step, has_moved in enumerate(moved) if has_moved] == [0, slot_cache.LEAST_COLUMNS - 5]
+
+
+def test_a_step_knows_that_joining_rows_moved_memory() -> None:
+    """A recorded step would read the memory that was there before."""
+    rows = SlotCache(SharedPrefix(), joins=False, rounds=True, dtype=torch.float32, device=CPU)
+    moved = []
+    for n_rows in (3, 1, 2):
+        rows.join(ReadRows([pair(n_rows, HEADS, 5, SIZE)], [5] * n_rows, None))
+        rows.select(range(3))
+        for _ in range(2):
+            moved.append(rows.begin_step(torch.zeros(3, dtype=torch.long))[1])
+            rows.end_step()
+    assert moved == [True, False, True, False, True, False]
+
+
+def test_memory_for_the_expected_rows_is_allocated_at_once() -> None:
+    rows = SlotCache(
+        SharedPrefix(), joins=False, rounds=True, dtype=torch.float32, device=CPU, expected=StepShape(4, 200)
+    )
+    moved = []
+    for n_rows in (1, 3):
+        rows.join(ReadRows([pair(n_rows, HEADS, 5, SIZE)], [5] * n_rows, None))
+        for _ in range(90):
+            moved.append(rows.begin_step(torch.zeros(rows.n_rows, dtype=torch.long))[1])
+            rows.end_step()
+    assert moved == [True] + [False] * 179
