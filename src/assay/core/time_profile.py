@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Literal, TypeAlias, TypeVar
 
 TimedPhase: TypeAlias = Literal[
-    "dataset", "hash", "load", "requests", "tokenize", "plan", "device", "journal", "score", "report"
+    "dataset", "hash", "load", "requests", "tokenize", "plan", "wait", "device", "journal", "score", "report"
 ]
 _SHORTEST_EVENT_S = 0.0005
 """Shorter stretches count in the sums, but are not in the trace: there can be millions of them."""

@@ -125,8 +125,9 @@ class TextEncoder:
         if new:
             encodings = self._backend.encode_batch(new, add_special_tokens=False)
             known.update(zip(new, map(EncodedPiece, encodings), strict=True))
-        self._known = {piece: encoded for piece, encoded in known.items() if encoded is not None}
-        return self._known
+        # Assigned at once and returned from here: two threads may encode at the same time.
+        self._known = learned = {piece: found for piece, found in known.items() if found is not None}
+        return learned
 
 
 def encodes_words_separately(backend: Any) -> bool:

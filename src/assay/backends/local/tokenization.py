@@ -138,9 +138,9 @@ class Tokenization:
             r if isinstance(r, Failure) else _find_ending(contexts[r.text], ask, r)
             for ask, r in zip(asks, rendered, strict=True)
         ]
-        self._learn_spellings(ending for ending in endings if isinstance(ending, LabelledEnding))
+        known = self._learn_spellings(one for one in endings if isinstance(one, LabelledEnding))
         return [
-            self._labels(contexts, r, ending) if isinstance(ending, LabelledEnding) else ending
+            self._labels(contexts, r, ending, known[ending]) if isinstance(ending, LabelledEnding) else ending
             for r, ending in zip(rendered, endings, strict=True)
         ]
 
@@ -277,9 +277,9 @@ class Tokenization:
         texts: Mapping[str, EncodedText],
         rendered: RenderedPrompt | Failure,
         ending: LabelledEnding,
+        labels: Spellings | Failure,
     ) -> EncodedLabels | Failure:
         assert isinstance(rendered, RenderedPrompt)
-        labels = self._spellings[ending]
         context = self._context(texts, rendered)
         if isinstance(context, Failure):
             return context
@@ -288,14 +288,17 @@ class Tokenization:
         n_kept = 0 if ending.is_whole else len(context) - len(texts[rendered.text].pieces[-1].encoded.ids)
         return EncodedLabels(context, n_kept, labels)
 
-    def _learn_spellings(self, endings: Iterable[LabelledEnding]) -> None:
-        """Encode the spellings after these ends of contexts, except those of the last batch."""
+    def _learn_spellings(
+        self, endings: Iterable[LabelledEnding]
+    ) -> Mapping[LabelledEnding, Spellings | Failure]:
+        """Return the encoded spellings after these ends of contexts; remembers those of the last batch."""
         before = self._spellings
         known = {ending: before.get(ending) for ending in endings}
         new = [ending for ending, found in known.items() if found is None]
         texts = self._encoder.encode(text for ending in new for text in ending.iterate_texts())
         known |= {ending: self._find_spellings(texts, ending) for ending in new}
-        self._spellings = {ending: found for ending, found in known.items() if found is not None}
+        self._spellings = learned = {one: found for one, found in known.items() if found is not None}
+        return learned
 
     def _find_spellings(
         self, texts: Mapping[str, EncodedText], ending: LabelledEnding
