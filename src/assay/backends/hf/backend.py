@@ -16,6 +16,7 @@ from assay.backends.arguments import read_arguments
 from assay.backends.hf.arguments import HfArgs
 from assay.backends.hf.batch_generation import BatchGenerator
 from assay.backends.hf.batching import CPU_SIZES, GPU_SIZES, Budget, Sizes
+from assay.backends.hf.compile_timing import measure_compilations
 from assay.backends.hf.decoding_trial import prepare_decoding
 from assay.backends.hf.device_placement import resolve_device, resolve_dtype
 from assay.backends.hf.generation import Draft, EndDetector
@@ -274,6 +275,7 @@ class HfBackend(LocalModel):
             began = time.perf_counter()
             with measuring("load"):
                 self._tokenization  # noqa: B018 - a broken tokenizer should fail before gigabytes are read
+                measure_compilations()
                 self._loaded = load_model(
                     self._source,
                     dtype=self._dtype,
