@@ -338,10 +338,17 @@ def absent_model_error(path: Path, kind: str, backend: str = "hf") -> Exception:
     return missing_files_error(f"there is no {kind} {path}{hint}", f"give the path of a {kind} {looked}")
 
 
+def suggest_base_model(base: str | None, adapter: str) -> str:
+    """Return how to use an adapter: with its base model, if that is known."""
+    model = base or "BASE"
+    return f"name its base model: hf:{model} --model-arg lora={adapter} (or vllm:{model})"
+
+
 def _config_fix(folder: Path, backend: str) -> str:
     """Return the fix for a folder without config.json, by what it contains instead."""
     if (folder / "adapter_config.json").is_file():
-        return "this is an adapter: merge it into its base model and save the result"
+        base = read_json(folder / "adapter_config.json").get("base_model_name_or_path")
+        return f"this is an adapter: {suggest_base_model(base, str(folder))}"
     if ggufs := sorted(folder.glob("*.gguf")):
         return f"write hf:{ggufs[0]}"
     inner = [child for child in sorted(folder.glob("*/config.json"))]
