@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -45,8 +46,9 @@ def hash_file(path: Path) -> str:
 
 
 def hash_each(paths: Sequence[Path]) -> dict[str, str]:
-    """Return the hash of each file by its name."""
-    return {path.name: hash_file(path) for path in paths}
+    """Return the hash of each file by its name; shards of weights are hashed at the same time."""
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        return {path.name: found for path, found in zip(paths, threads.map(hash_file, paths), strict=True)}
 
 
 def hash_files(paths: Sequence[Path]) -> str:
