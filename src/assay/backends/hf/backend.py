@@ -74,6 +74,8 @@ class HfBackend(LocalModel):
         self._loaded: LoadedModel | None = None
         self._trial: Trial | None = None
         self._decoding_troubles: tuple[str, ...] = ()
+        self._n_at_hand = 0
+        """Responses that `run` can yield without waiting."""
 
     kind = "hf"
 
@@ -123,8 +125,8 @@ class HfBackend(LocalModel):
 
     @property
     def has_more_at_hand(self) -> bool:
-        """Return False: the answers of a batch are stored before the next batch."""
-        return False
+        """Whether answers of the same batch follow: they are stored together, before the next batch."""
+        return self._n_at_hand > 0
 
     def tokens(self, ask: Ask) -> Sequence[Token]:
         """Return the tokens of a request; reads the tokenizer, not the weights."""
@@ -312,12 +314,18 @@ class HfBackend(LocalModel):
         waiting.update(window.waiting)
         if window.rows:
             for done in self._scoring.run(window.rows, window.plan):
-                yield from complete_requests(done, waiting)
+                yield from self._hand_over(list(complete_requests(done, waiting)))
                 yield None
         if window.owner:
             yield from self._generate(window.owner)
         for request in window.shows:
             yield from self._media_writing.answer(request)
+
+    def _hand_over(self, together: Sequence[Response]) -> Iterator[Response]:
+        """Yield responses that arrived together, and count how many of them are left."""
+        for number, response in enumerate(together, start=1):
+            self._n_at_hand = len(together) - number
+            yield response
 
     def _generate(self, owner: dict[Draft, GenerationJob]) -> Iterator[Response | None]:
         for done in iterate_measured("device", self._writing.run(list(owner))):
