@@ -229,8 +229,7 @@ NOTHING_TO_LOAD: list[tuple[dict[str, Content], tuple[str, ...]]] = [
         },
         (
             "an adapter of meta/base",
-            "merge it into its base model",
-            "vllm:meta/base --model-arg lora=org/name",
+            "hf:meta/base --model-arg lora=org/name (or vllm:meta/base)",
         ),
     ),
     (

@@ -19,7 +19,8 @@ from assay.backends.hf.packed_forward import SharedPrefixCache
 from assay.backends.hf.prefix_tree import plan_lanes
 from assay.backends.hf.row_scoring import PackedScoring
 from assay.backends.hf.work_counters import Counters
-from assay.backends.local.tokenization import EncodedLabels, EncodedSpan, Tokenization
+from assay.backends.local.label_spellings import EncodedLabels
+from assay.backends.local.tokenization import EncodedSpan, Tokenization
 from assay.backends.registry import open_backend
 from assay.core.ids import make_random
 from assay.core.request import Ask, Generate, Labels, Request, Sampling, Span, make_request

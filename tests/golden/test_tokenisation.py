@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.backends.local.tokenization import EncodedLabels, EncodedSpan, Tokenization
+from assay.backends.local.label_spellings import EncodedLabels
+from assay.backends.local.tokenization import EncodedSpan, Tokenization
 from assay.backends.registry import open_backend
 from assay.core.prompt import Message, Prompt
 from assay.core.request import Labels, Span, make_request

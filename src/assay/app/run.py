@@ -370,6 +370,10 @@ def _execute(work: _RunParts, settings: Settings, observer: Observer) -> Finishe
             else:
                 write_run_results(folder, finished, totals.metrics, sink.highlights)
         if (recorder := get_recorder()) is not None:
+            # With the time of the report, which is written by now.
+            times = {**finished.stats, **_seconds_by_phase()}
+            finished = msgspec.structs.replace(finished, stats=times)
+            folder.write_manifest(finished)
             folder.write_trace(recorder.build_trace())
     finally:
         folder.release()
@@ -413,7 +417,12 @@ def _note_stored_scorings(n: int) -> tuple[str, ...]:
 def _seconds_by_phase() -> dict[str, float]:
     """Return where the time went so far, if that is recorded."""
     recorder = get_recorder()
-    return {} if recorder is None else {f"seconds_{p}": s for p, s in recorder.compute_seconds().items()}
+    if recorder is None:
+        return {}
+    return {
+        **{f"seconds_{phase}": n for phase, n in recorder.compute_seconds().items()},
+        **{f"seconds_ahead_{phase}": n for phase, n in recorder.compute_seconds_ahead().items()},
+    }
 
 
 def _counters(tally: Tally) -> dict[str, float]:

@@ -5,15 +5,17 @@ Code marks its phases with `measuring`. While nothing records, this costs one co
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Literal, TypeAlias, TypeVar
 
-TimedPhase: TypeAlias = Literal[
-    "dataset", "hash", "load", "requests", "tokenize", "plan", "device", "journal", "score", "report"
-]
+Preparing: TypeAlias = Literal["start", "dataset", "hash", "load", "requests", "tokenize", "plan"]
+Answering: TypeAlias = Literal["wait", "compile", "device", "journal", "score", "report"]
+TimedPhase: TypeAlias = Preparing | Answering
+_PROCESS = 1
 _SHORTEST_EVENT_S = 0.0005
 """Shorter stretches count in the sums, but are not in the trace: there can be millions of them."""
 T = TypeVar("T")
@@ -28,14 +30,23 @@ _NOTHING: AbstractContextManager[None] = nullcontext()
 
 
 class TimeRecorder:
-    """Collects the phases of one run."""
+    """Collects the phases of one run.
 
-    def __init__(self) -> None:
-        self._began = time.perf_counter()
+    The phases of the thread that began add up to the whole time; what other threads do meanwhile is separate.
+    """
+
+    def __init__(self, began: float | None = None) -> None:
+        """`began`: when the time to record began, on the clock of `perf_counter`; None: now."""
+        self._began = time.perf_counter() if began is None else began
+        self._own_thread = threading.get_native_id()
         self._seconds: dict[str, float] = {}
+        self._seconds_ahead: dict[str, float] = {}
         self._events: list[dict[str, Any]] = []
+        self._threads: dict[int, str] = {}
         self._open = threading.local()
         self._lock = threading.Lock()
+        if began is not None:
+            self._add("start", began, seconds := time.perf_counter() - began, seconds)
 
     @contextmanager
     def measure(self, phase: TimedPhase) -> Iterator[None]:
@@ -54,12 +65,15 @@ class TimeRecorder:
             self._add(phase, began, seconds, own)
 
     def _add(self, phase: str, began: float, seconds: float, own: float) -> None:
+        thread = threading.get_native_id()
         with self._lock:
-            self._seconds[phase] = self._seconds.get(phase, 0.0) + own
+            sums = self._seconds if thread == self._own_thread else self._seconds_ahead
+            sums[phase] = sums.get(phase, 0.0) + own
+            if thread not in self._threads:
+                self._threads[thread] = threading.current_thread().name
             if seconds >= _SHORTEST_EVENT_S:
                 times = {"ts": round((began - self._began) * 1e6), "dur": round(seconds * 1e6)}
-                event = {"name": phase, "ph": "X", "pid": 1, "tid": threading.get_native_id(), **times}
-                self._events.append(event)
+                self._events.append({"name": phase, "ph": "X", "pid": _PROCESS, "tid": thread, **times})
 
     def compute_seconds(self) -> dict[str, float]:
         """Return the seconds of each phase, in the order of their first end, and of everything else."""
@@ -68,20 +82,45 @@ class TimeRecorder:
         total = time.perf_counter() - self._began
         return {**found, "other": max(0.0, total - sum(found.values()))}
 
+    def compute_seconds_ahead(self) -> dict[str, float]:
+        """Return the seconds of each phase on other threads, while this one did something else."""
+        with self._lock:
+            return dict(self._seconds_ahead)
+
     def build_trace(self) -> Mapping[str, Any]:
         """Return the phases as trace events, in microseconds since recording began."""
         with self._lock:
-            return {"displayTimeUnit": "ms", "traceEvents": sorted(self._events, key=lambda one: one["ts"])}
+            names = [
+                {"name": "thread_name", "ph": "M", "pid": _PROCESS, "tid": thread, "args": {"name": name}}
+                for thread, name in self._threads.items()
+            ]
+            return {
+                "displayTimeUnit": "ms",
+                "traceEvents": [*names, *sorted(self._events, key=lambda one: one["ts"])],
+            }
+
+
+def find_process_start() -> float:
+    """Return when this process began, on the clock of `perf_counter`; now if the system does not tell."""
+    now = time.perf_counter()
+    try:
+        with open("/proc/self/stat", encoding="utf-8") as file:
+            # The second field, the program's name in parentheses, can contain spaces.
+            ticks = int(file.read().rpartition(")")[2].split()[19])
+        since_boot = time.clock_gettime(time.CLOCK_BOOTTIME)
+    except (OSError, ValueError, IndexError, AttributeError):
+        return now
+    return now - max(0.0, since_boot - ticks / os.sysconf("SC_CLK_TCK"))
 
 
 _recorder: TimeRecorder | None = None
 
 
 @contextmanager
-def recording_time() -> Iterator[TimeRecorder]:
-    """Record the phases of everything inside the block."""
+def recording_time(began: float | None = None) -> Iterator[TimeRecorder]:
+    """Record the phases of everything inside the block; what precedes it, since `began`, is the start."""
     global _recorder
-    before, _recorder = _recorder, TimeRecorder()
+    before, _recorder = _recorder, TimeRecorder(began)
     try:
         yield _recorder
     finally:

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from functools import cache, lru_cache
+from functools import cache
 
 from assay.core.ports import Backend
 from assay.core.prompt import Message, Prompt, Role, final_text, find_media, replace_final_text
 from assay.core.request import Ask, Generate, Labels, Request, Sampling
 from assay.core.run import Cost
 from assay.core.sample import Sample
+from assay.core.shared_prefix import count_shared_prefix
 from assay.core.task import Task
 
 _MARGIN = 16
@@ -35,8 +36,8 @@ class ContextFitter:
         self._shortened: set[tuple[str, str]] = set()
         """Tasks and tracks whose examples were omitted here; a task can also omit some itself."""
         self._n_frame_tokens = cache(self._frame_tokens)
-        # The options of a question are consecutive and share their context.
-        self._n_context_tokens = lru_cache(1)(self._context_tokens)
+        self._counted: tuple[Prompt, int | None] = ("", 0)
+        """The last context whose tokens were counted, and their number."""
 
     def requests(self, task: Task, sample: Sample) -> Sequence[Request]:
         """Return the requests for a sample, with as many of its examples as fit into the context."""
@@ -65,7 +66,10 @@ class ContextFitter:
         if n_bytes + self._n_frame_tokens(_roles(ask.prompt)) + _MARGIN <= length:
             return 0
         context, n_own_bytes = _split(ask)
-        n_context = self._n_context_tokens(context)
+        n_most = self._find_most_tokens(context)
+        if n_most is not None and n_most + n_own_bytes + _MARGIN <= length:
+            return 0
+        n_context = self._count_context(context)
         if n_context is not None and n_context + n_own_bytes + _MARGIN <= length:
             return 0
         return self._over(ask, length)
@@ -98,6 +102,28 @@ class ContextFitter:
     def _over(self, ask: Ask, length: int) -> int:
         n_tokens = self._backend.n_tokens(ask)
         return 0 if n_tokens is None else max(0, n_tokens - length)
+
+    def _find_most_tokens(self, context: Prompt) -> int | None:
+        """Return the most tokens that a context can have, given the last one counted; None if unknown.
+
+        The contexts of a task begin with the same examples, so few characters differ.
+        """
+        counted, n_tokens = self._counted
+        if n_tokens is None or isinstance(context, str) != isinstance(counted, str):
+            return None
+        n_shared = count_shared_prefix(counted, context)
+        if isinstance(context, str):
+            # Between words, the shared part has no other tokens than as a part of the whole.
+            n_shared = max(0, context.rfind(" ", 0, n_shared))
+            return n_tokens + _n_bytes(context[n_shared:])
+        n_new = sum(_n_bytes(message.text) for message in context[n_shared:])
+        return n_tokens + n_new + self._n_frame_tokens(_roles(context))
+
+    def _count_context(self, context: Prompt) -> int | None:
+        # The options of a question are consecutive and share their context.
+        if context != self._counted[0]:
+            self._counted = context, self._context_tokens(context)
+        return self._counted[1]
 
     def _context_tokens(self, context: Prompt) -> int | None:
         return self._backend.n_tokens(Generate(context, _NO_OUTPUT))

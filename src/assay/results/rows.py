@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from assay.core.rounding import NOT_KNOWN, format_number, format_percent
@@ -230,12 +230,20 @@ def format_time_line(manifest: RunManifest) -> str | None:
     phases = {name.removeprefix("seconds_"): n for name, n in stats.items() if name.startswith("seconds_")}
     if not phases:
         return None
-    parts = [f"{phase} {seconds:.1f} s" for phase, seconds in phases.items()]
+    ahead = {phase.removeprefix("ahead_"): n for phase, n in phases.items() if phase.startswith("ahead_")}
+    own = {phase: n for phase, n in phases.items() if not phase.startswith("ahead_")}
+    parts = [_format_phases(own)]
+    if ahead:
+        parts.append(f"prepared ahead: {_format_phases(ahead)}")
     if share := stats.get("model_device_busy_share"):
         parts.append(f"device busy {format_percent(share)} % while computing")
     if n_compiled := stats.get("model_compilations"):
         parts.append(f"{n_compiled:.0f} compilations")
     return ", ".join(parts)
+
+
+def _format_phases(seconds: Mapping[str, float]) -> str:
+    return ", ".join(f"{phase} {n:.1f} s" for phase, n in seconds.items())
 
 
 def format_speed_line(manifest: RunManifest) -> str | None:

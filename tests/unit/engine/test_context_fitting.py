@@ -190,6 +190,24 @@ def test_counting_is_done_only_where_it_must_be(context_length: int | None, expe
     assert backend.n_counted == expected
 
 
+@pytest.mark.parametrize("chat", [False, True])
+def test_examples_that_questions_share_are_counted_once(chat: bool) -> None:
+    class Counting(FakeBackend):
+        def n_tokens(self, ask: Ask) -> int | None:
+            self.n_counted += 1
+            texts = [ask.prompt] if isinstance(ask.prompt, str) else [m.text for m in ask.prompt]
+            return sum(len(text.split()) for text in texts)
+
+    examples = ["word " * 40] * 5
+    backend = Counting(context_length=400)
+    fitting = ContextFitter(backend)
+    for n in range(20):
+        task = ChoiceTask(f"question {n}", ["a", "b"], examples, chat=chat)
+        assert fitting.requests(task, SAMPLE) == task.requests(SAMPLE)
+    # What stands around a text or a conversation, and one context of each kind.
+    assert backend.n_counted <= 8
+
+
 def test_a_model_that_cannot_count_is_asked_everything() -> None:
     class Mute(FakeBackend):
         def n_tokens(self, ask: Ask) -> int | None:

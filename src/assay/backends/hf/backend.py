@@ -10,15 +10,17 @@ import gc
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
+from typing import NamedTuple
 
 from assay.backends.arguments import read_arguments
 from assay.backends.hf.arguments import HfArgs
 from assay.backends.hf.batch_generation import BatchGenerator
-from assay.backends.hf.batching import CPU_SIZES, GPU_SIZES, Budget, Sizes, iter_windows
+from assay.backends.hf.batching import CPU_SIZES, GPU_SIZES, Budget, Sizes
+from assay.backends.hf.compile_timing import measure_compilations
 from assay.backends.hf.decoding_trial import prepare_decoding
 from assay.backends.hf.device_placement import resolve_device, resolve_dtype
 from assay.backends.hf.generation import Draft, EndDetector
-from assay.backends.hf.likelihood import Rows
+from assay.backends.hf.likelihood import Row, Rows
 from assay.backends.hf.loaded_model import LoadedModel
 from assay.backends.hf.loading import check_model_type, load_model, load_processor
 from assay.backends.hf.media_generation import MediaGenerator
@@ -28,11 +30,13 @@ from assay.backends.hf.row_scoring import (
     PREFIX_CACHE_BYTES,
     PackedScoring,
     PlainScoring,
+    RowPlan,
     RowScoring,
     Trial,
     prepare_packing,
 )
 from assay.backends.hf.weight_options import WeightOptions, read_weight_options
+from assay.backends.hf.window_feed import WindowFeed
 from assay.backends.local.adapter_files import find_adapter
 from assay.backends.local.generation_plans import GenerationJob
 from assay.backends.local.hub_files import HubFiles
@@ -70,6 +74,8 @@ class HfBackend(LocalModel):
         self._loaded: LoadedModel | None = None
         self._trial: Trial | None = None
         self._decoding_troubles: tuple[str, ...] = ()
+        self._n_at_hand = 0
+        """Responses that `run` can yield without waiting."""
 
     kind = "hf"
 
@@ -87,26 +93,40 @@ class HfBackend(LocalModel):
         return self._identity(self._dtype, {name: value for name, value in deciding.items() if value})
 
     def run(self, requests: Iterable[Request]) -> Iterator[Response]:
-        """Pull a window of requests, answer it batch by batch, pull the next."""
+        """Pull a window of requests, answer it batch by batch, pull the next.
+
+        The next window is pulled and prepared while the device computes this one.
+        """
         waiting: PendingPlans = {}
         size = partial(self._share_of_window, NewCharCounter())
-        for window in iter_windows(requests, at_most=WINDOW_REQUESTS, size=size, total=WINDOW_CHARS):
-            shows = [r for r in window if self._shows_media(r.ask)]
-            if shows:
-                self._media_prompts  # noqa: B018 - missing packages for media fail before gigabytes are read
-            self._load()
-            writes = [r for r in window if isinstance(r.ask, Generate) and not self._shows_media(r.ask)]
-            yield from self._score([r for r in window if not isinstance(r.ask, Generate)], waiting)
-            yield from self._generate(writes)
-            for request in shows:
-                yield from self._media_writing.answer(request)
+        pulled = self._check_requests(requests)
+        with WindowFeed(
+            pulled, self._prepare, at_most=WINDOW_REQUESTS, size=size, total=WINDOW_CHARS
+        ) as feed:
+            feed.start()
+            if feed.has_more:
+                self._load()
+            for window in iterate_measured("wait", feed):
+                for response in self._answer(window, waiting):
+                    if response is not None:
+                        yield response
+                    else:
+                        feed.advance()
         if waiting:
             yield from complete_requests(self._scoring.rest(), waiting)
 
+    def _check_requests(self, requests: Iterable[Request]) -> Iterator[Request]:
+        """Yield the requests; a broken tokenizer and missing packages fail before gigabytes are read."""
+        for request in requests:
+            self._tokenization  # noqa: B018 - found once, before another thread needs it
+            if self._shows_media(request.ask):
+                self._media_prompts  # noqa: B018
+            yield request
+
     @property
     def has_more_at_hand(self) -> bool:
-        """Return False: the answers of a batch are stored before the next batch."""
-        return False
+        """Whether answers of the same batch follow: they are stored together, before the next batch."""
+        return self._n_at_hand > 0
 
     def tokens(self, ask: Ask) -> Sequence[Token]:
         """Return the tokens of a request; reads the tokenizer, not the weights."""
@@ -257,6 +277,7 @@ class HfBackend(LocalModel):
             began = time.perf_counter()
             with measuring("load"):
                 self._tokenization  # noqa: B018 - a broken tokenizer should fail before gigabytes are read
+                measure_compilations()
                 self._loaded = load_model(
                     self._source,
                     dtype=self._dtype,
@@ -269,25 +290,61 @@ class HfBackend(LocalModel):
             self._counters.load_seconds += time.perf_counter() - began
         return self._loaded
 
-    # --- SPAN and LABELS ---
+    # --- windows ---
 
-    def _score(self, requests: Sequence[Request], waiting: PendingPlans) -> Iterator[Response]:
-        rows = Rows()
-        with measuring("plan"):
-            failures = list(self._planned(requests, rows, waiting))
-        yield from failures
-        for done in self._scoring.run(list(rows)):
-            yield from complete_requests(done, waiting)
-
-    # --- GENERATE ---
-
-    def _generate(self, requests: Sequence[Request]) -> Iterator[Response]:
-        if not requests:
-            return  # A run of likelihoods needs no trial of generation.
+    def _prepare(self, requests: Sequence[Request]) -> _Window:
+        """Return a window ready for the device; runs on another thread than the device's work."""
+        waiting: PendingPlans = {}
         owner: dict[Draft, GenerationJob] = {}
-        yield from self._plan_drafts(requests, owner)
+        rows = Rows()
+        shows = [r for r in requests if self._shows_media(r.ask)]
+        writes = [r for r in requests if isinstance(r.ask, Generate) and not self._shows_media(r.ask)]
+        with measuring("plan"):
+            failures = list(
+                self._planned([r for r in requests if not isinstance(r.ask, Generate)], rows, waiting)
+            )
+            failures += self._plan_drafts(writes, owner)
+        # The first window is prepared while the weights are read, so how to compute its rows is not known.
+        plan = self._scoring.plan(list(rows)) if "_scoring" in self.__dict__ else None
+        return _Window(failures, list(rows), plan, waiting, owner, shows)
+
+    def _answer(self, window: _Window, waiting: PendingPlans) -> Iterator[Response | None]:
+        """Yield the answers of a window, and None whenever there is time for other work."""
+        yield from window.failures
+        waiting.update(window.waiting)
+        if window.rows:
+            for done in self._scoring.run(window.rows, window.plan):
+                yield from self._hand_over(list(complete_requests(done, waiting)))
+                yield None
+        if window.owner:
+            yield from self._generate(window.owner)
+        for request in window.shows:
+            yield from self._media_writing.answer(request)
+
+    def _hand_over(self, together: Sequence[Response]) -> Iterator[Response]:
+        """Yield responses that arrived together, and count how many of them are left."""
+        for number, response in enumerate(together, start=1):
+            self._n_at_hand = len(together) - number
+            yield response
+
+    def _generate(self, owner: dict[Draft, GenerationJob]) -> Iterator[Response | None]:
         for done in iterate_measured("device", self._writing.run(list(owner))):
             for draft in done:
                 job = owner.pop(draft)
                 if not any(other in owner for other in job.drafts):
                     yield from job.responses()
+            yield None
+
+
+class _Window(NamedTuple):
+    """A prepared window of requests."""
+
+    failures: Sequence[Response]
+    """The answers to requests that cannot be computed."""
+    rows: Sequence[Row]
+    plan: RowPlan | None
+    waiting: PendingPlans
+    owner: dict[Draft, GenerationJob]
+    """The texts to generate."""
+    shows: Sequence[Request]
+    """Requests with media."""

@@ -11,9 +11,9 @@ from assay.backends.hf.decoding_trial import Decoding
 from assay.backends.hf.generation import DecodeLoop, Draft, EndDetector, Feeder
 from assay.backends.hf.loaded_model import LoadedModel
 from assay.backends.hf.packed_forward import SharedPrefixCache
-from assay.backends.hf.prefix_tree import count_shared_prefix
 from assay.backends.hf.slot_cache import StepShape
 from assay.backends.hf.work_counters import Counters
+from assay.core.shared_prefix import count_shared_prefix
 
 GENERATE_FACTOR = 4
 """Generation keeps key-value caches in memory, not activations, so its batches may be larger."""

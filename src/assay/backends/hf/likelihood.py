@@ -108,6 +108,15 @@ class Rows:
         """Request several tokens that could follow the same context."""
         return self._read(context, [(len(context) - 1, len(context))] * len(tokens), tokens)
 
+    def each_next_token(self, context: tuple[int, ...], tokens: Sequence[int]) -> Iterator[RowReading]:
+        """Request several tokens that could follow the same context; yield a reading of each."""
+        if not tokens:
+            return
+        whole = self.next_tokens(context, tokens)
+        whole.row.n_users += len(tokens) - 1
+        for at in range(whole.begin, whole.end):
+            yield RowReading(whole.row, at, at + 1)
+
     def _read(
         self, inputs: tuple[int, ...], stretches: Sequence[tuple[int, int]], tokens: Sequence[int]
     ) -> RowReading:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib.util import find_spec
 from inspect import signature
 from pathlib import Path
 from typing import Any
 
 from assay.backends.hf.batching import is_out_of_memory
+from assay.backends.hf.compiled_programs import keep_compiled_programs
 from assay.backends.hf.device_placement import check_device, keep_freed_memory
 from assay.backends.hf.gguf_header import read_header
 from assay.backends.hf.loaded_model import LoadedModel
@@ -62,7 +64,8 @@ def load_tokenizer(source: Path, *, chat_template: str | None = None, trust_remo
         from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
         if source.suffix == ".gguf":
-            tokenizer = PreTrainedTokenizerFast.from_pretrained(source.parent, gguf_file=source.name)
+            with _silencing_gguf_loader():
+                tokenizer = PreTrainedTokenizerFast.from_pretrained(source.parent, gguf_file=source.name)
             _split_digits(tokenizer, source)
         else:
             tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=trust_remote_code)
@@ -104,12 +107,17 @@ def load_model(
     check_device(device)
     if device == "cpu":
         keep_freed_memory()
+    else:
+        keep_compiled_programs()
     with _silencing_loaders(), _wrapping_errors(f"{source} does not load"):
         more = weights.options(device, getattr(torch, dtype))
         more |= {"attn_implementation": attn} if attn else {}
         if source.suffix == ".gguf":
             model = _load_gguf(source, getattr(torch, dtype), more)
         else:
+            if not weights.is_placed and device != "cpu" and find_spec("accelerate") is not None:
+                # Each tensor goes from the file to the device, without a copy of the model in memory.
+                more |= {"device_map": {"": device}}
             model = _load_folder(source, getattr(torch, dtype), trust_remote_code, media, more)
         model = model if weights.is_placed else model.to(device)
         model = weights.apply_adapter(model).eval()
@@ -184,12 +192,12 @@ def _unpack_gguf(gguf: Path) -> tuple[Any, Any, dict[str, Any]]:
     """
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
-    from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
 
-    config = AutoConfig.from_pretrained(gguf.parent, gguf_file=gguf.name)
-    with torch.device("meta"):
-        empty = AutoModelForCausalLM.from_config(config)
-    tensors = load_gguf_checkpoint(str(gguf), return_tensors=True, model_to_load=empty)["tensors"]
+    with _silencing_gguf_loader() as loader:
+        config = AutoConfig.from_pretrained(gguf.parent, gguf_file=gguf.name)
+        with torch.device("meta"):
+            empty = AutoModelForCausalLM.from_config(config)
+        tensors = loader.load_gguf_checkpoint(str(gguf), return_tensors=True, model_to_load=empty)["tensors"]
     tied = set(getattr(empty, "_tied_weights_keys", None) or ()) if config.tie_word_embeddings else set()
     if missing := sorted(set(empty.state_dict()) - set(tensors) - tied):
         raise ValueError(f"the file does not contain {listing(missing, at_most=4)}")
@@ -299,22 +307,31 @@ def _compute_separately(body: Any, head: Any, ids: Any) -> Any:
 @contextmanager
 def _silencing_loaders() -> Iterator[None]:
     """Suppress progress bars and advice of loaders; errors are still raised."""
-    from transformers import modeling_gguf_pytorch_utils as gguf_loader
     from transformers.utils import logging
 
-    level, had_bars, bar = logging.get_verbosity(), logging.is_progress_bar_enabled(), gguf_loader.tqdm
+    level, had_bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
     logging.disable_progress_bar()
-    gguf_loader.tqdm = _skip_bar
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
-        gguf_loader.tqdm = bar
         logging.set_verbosity(level)
         if had_bars:
             logging.enable_progress_bar()
+
+
+@contextmanager
+def _silencing_gguf_loader() -> Iterator[Any]:
+    """Suppress the bar of transformers' GGUF loader; yield the loader's module, which imports torch."""
+    from transformers import modeling_gguf_pytorch_utils as loader
+
+    bar, loader.tqdm = loader.tqdm, _skip_bar
+    try:
+        yield loader
+    finally:
+        loader.tqdm = bar
 
 
 def _skip_bar(items: Any, **_: Any) -> Any:

@@ -26,10 +26,10 @@ from assay.backends.hf.prefix_tree import (
     Lane,
     RowReadRange,
     clip_reads,
-    count_shared_prefix,
     make_chain_lane,
 )
 from assay.backends.hf.shared_attention import Block, View, using_view
+from assay.core.shared_prefix import count_shared_prefix
 
 PREFIX_CHUNK = 1024
 GPU_PREFIX_CHUNK = 4096

@@ -14,6 +14,8 @@ from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from assay.core.shared_prefix import count_shared_prefix
+
 ID_BYTES = array("I").itemsize
 ReadRange = tuple[int, int, int]
 """(begin, end, number): reads after each of the tokens from `begin` to `end`; the first is read `number`."""
@@ -134,18 +136,6 @@ def _pack_ids(ids: Sequence[int]) -> bytes:
     numbers = array("I", ids)
     numbers.byteswap()
     return numbers.tobytes()
-
-
-def count_shared_prefix(one: Sequence[object], other: Sequence[object]) -> int:
-    """Return the length of the common prefix of two sequences, comparing slices at memory speed."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 def _descend(path: list[Node], depth: int) -> None:

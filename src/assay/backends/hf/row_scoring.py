@@ -26,7 +26,7 @@ from assay.backends.hf.packed_forward import (
 from assay.backends.hf.prefix_tree import LEAST_SAVING, Group, Lane, plan_lanes
 from assay.backends.hf.work_counters import Counters
 from assay.core.response import Failure
-from assay.core.time_profile import iterate_measured, measuring
+from assay.core.time_profile import measuring
 
 PREFIX_CACHE_BYTES = 1 << 29
 """Maximum memory for shared prefixes."""
@@ -36,11 +36,26 @@ _TIMES_NOISE = 8
 _CANARY_LANE = 24
 
 
+class RowPlan(NamedTuple):
+    """How to compute some rows."""
+
+    packed: Sequence[Row]
+    groups: Sequence[Group]
+    """The packed rows as lanes after shared prefixes."""
+    lane_tokens: int
+    """Maximum size of a lane."""
+    plain: Sequence[Row]
+    """Rows to compute separately."""
+
+
 class RowScoring(Protocol):
     """Computes rows."""
 
-    def run(self, rows: Sequence[Row]) -> Iterator[list[Row]]:
-        """Compute rows batch by batch; after each, yield the rows that are finished.
+    def plan(self, rows: Sequence[Row]) -> RowPlan:
+        """Return how to compute rows; may be called on another thread while other rows are computed."""
+
+    def run(self, rows: Sequence[Row], plan: RowPlan | None = None) -> Iterator[list[Row]]:
+        """Compute rows batch by batch, as planned before or now; after each, yield the finished rows.
 
         Some may still be in progress at the end; the next call or `rest` returns them.
         """
@@ -57,7 +72,11 @@ class PlainScoring:
         self._budget = budget
         self._counters = counters
 
-    def run(self, rows: Sequence[Row]) -> Iterator[list[Row]]:
+    def plan(self, rows: Sequence[Row]) -> RowPlan:
+        """Return a plan that computes every row separately."""
+        return RowPlan((), (), 0, rows)
+
+    def run(self, rows: Sequence[Row], plan: RowPlan | None = None) -> Iterator[list[Row]]:
         """Compute rows batch by batch."""
         for batch in self._budget.batches(rows, lambda row: len(row.inputs)):
             with measuring("device"):
@@ -103,8 +122,8 @@ class PackedScoring:
         # computes the last one while the next rows are planned.
         self._n_ahead = 1 if loaded.device.type == "cuda" else 0
 
-    def run(self, rows: Sequence[Row]) -> Iterator[list[Row]]:
-        """Compute rows lane by lane."""
+    def plan(self, rows: Sequence[Row]) -> RowPlan:
+        """Return the lanes of rows after their shared prefixes."""
         # Within its window, sliding attention sees everything; beyond it, only the model knows what it sees.
         reach = self._loaded.window or max((len(row.inputs) for row in rows), default=0)
         packed: list[Row] = []
@@ -113,18 +132,27 @@ class PackedScoring:
             # A window shares no prefix, and the mask of a packed row grows with the square of its length.
             is_packed = len(row.inputs) <= reach and not row.is_window
             (packed if is_packed else plain).append(row)
-        yield from self._packed(packed)
-        yield from self._plain.run(plain)
+        lane_tokens = min(self._lane_tokens, self._budget.tokens)
+        sequences, reads = [row.inputs for row in packed], [row.runs for row in packed]
+        with measuring("plan"):
+            groups = plan_lanes(sequences, reads, lane_tokens=lane_tokens, least_saving=self._least_saving)
+            return RowPlan(packed, list(groups), lane_tokens, plain)
+
+    def run(self, rows: Sequence[Row], plan: RowPlan | None = None) -> Iterator[list[Row]]:
+        """Compute rows lane by lane."""
+        # Memory may have run out since rows were planned; then lanes are smaller.
+        if plan is None or plan.lane_tokens > self._budget.tokens:
+            plan = self.plan(rows)
+        yield from self._packed(plan)
+        yield from self._plain.run(plan.plain)
 
     def rest(self) -> list[Row]:
         """Wait for the batches in progress."""
         return self._settle_batches(leave=0)
 
-    def _packed(self, rows: Sequence[Row]) -> Iterator[list[Row]]:
-        lane_tokens = min(self._lane_tokens, self._budget.tokens)
-        sequences, reads = [row.inputs for row in rows], [row.runs for row in rows]
-        groups = plan_lanes(sequences, reads, lane_tokens=lane_tokens, least_saving=self._least_saving)
-        for group in iterate_measured("plan", groups):
+    def _packed(self, plan: RowPlan) -> Iterator[list[Row]]:
+        rows = plan.packed
+        for group in plan.groups:
             with measuring("device"):
                 prefix = self._prefix(group, rows)
             yield _select_done(rows[row] for _, _, row, _ in group.prefix_reads)

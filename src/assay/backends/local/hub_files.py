@@ -23,7 +23,7 @@ from assay.backends.local.hub_selection import (
     select_small,
     select_weights,
 )
-from assay.backends.local.model_files import FolderFiles, GgufFiles, read_json
+from assay.backends.local.model_files import FolderFiles, GgufFiles, read_json, suggest_base_model
 from assay.backends.problems import HF_EXTRA, load_error, require_packages
 from assay.core.errors import listing
 from assay.core.media import Medium
@@ -286,9 +286,7 @@ class HubFiles(HubCommit):
         base = read_json(folder / "adapter_config.json").get("base_model_name_or_path")
         of = f" of {base}" if base else ""
         what = f"the repository {self.repository} is an adapter{of}, not a whole model"
-        fix = "merge it into its base model, save the result and give its folder"
-        if base:
-            fix += f", or use vLLM: vllm:{base} --model-arg lora={self.repository}"
+        fix = suggest_base_model(base, self.repository)
         return nothing_to_load_error(what, fix)
 
 

@@ -20,6 +20,7 @@ from assay.backends.local.chat_prompts import find_template_failure
 from assay.backends.local.context_length import check_context_length
 from assay.backends.local.generation_plans import GenerationJob
 from assay.backends.local.hub_files import HubCommit
+from assay.backends.local.label_spellings import EncodedLabels
 from assay.backends.local.model_files import ModelFiles
 from assay.backends.local.model_search import find_files
 from assay.backends.local.scoring_plans import (
@@ -29,7 +30,7 @@ from assay.backends.local.scoring_plans import (
     plan_span,
     plan_windows,
 )
-from assay.backends.local.tokenization import EncodedLabels, EncodedSpan, EncodedWindows, Tokenization
+from assay.backends.local.tokenization import EncodedSpan, EncodedWindows, Tokenization
 from assay.backends.problems import template_error
 from assay.core.ids import digest
 from assay.core.model import ModelCard, ModelIdentity, Token

@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -45,8 +46,9 @@ def hash_file(path: Path) -> str:
 
 
 def hash_each(paths: Sequence[Path]) -> dict[str, str]:
-    """Return the hash of each file by its name."""
-    return {path.name: hash_file(path) for path in paths}
+    """Return the hash of each file by its name; shards of weights are hashed at the same time."""
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        return {path.name: found for path, found in zip(paths, threads.map(hash_file, paths), strict=True)}
 
 
 def hash_files(paths: Sequence[Path]) -> str:
@@ -338,10 +340,17 @@ def absent_model_error(path: Path, kind: str, backend: str = "hf") -> Exception:
     return missing_files_error(f"there is no {kind} {path}{hint}", f"give the path of a {kind} {looked}")
 
 
+def suggest_base_model(base: str | None, adapter: str) -> str:
+    """Return how to use an adapter: with its base model, if that is known."""
+    model = base or "BASE"
+    return f"name its base model: hf:{model} --model-arg lora={adapter} (or vllm:{model})"
+
+
 def _config_fix(folder: Path, backend: str) -> str:
     """Return the fix for a folder without config.json, by what it contains instead."""
     if (folder / "adapter_config.json").is_file():
-        return "this is an adapter: merge it into its base model and save the result"
+        base = read_json(folder / "adapter_config.json").get("base_model_name_or_path")
+        return f"this is an adapter: {suggest_base_model(base, str(folder))}"
     if ggufs := sorted(folder.glob("*.gguf")):
         return f"write hf:{ggufs[0]}"
     inner = [child for child in sorted(folder.glob("*/config.json"))]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from assay.backends.hf.prefix_tree import count_shared_prefix
 from assay.core.prompt import Prompt, count_chars
 from assay.core.request import Ask
+from assay.core.shared_prefix import count_shared_prefix
 
 _REPEATED_PER_NEW = 8
 """How many repeated characters cost as much as a new one: they take memory, but no time."""

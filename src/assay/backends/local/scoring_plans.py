@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from assay.backends.hf.likelihood import Row, RowReading, Rows
-from assay.backends.local.tokenization import EncodedLabels, EncodedSpan, EncodedWindows
+from assay.backends.local.label_spellings import EncodedLabels
+from assay.backends.local.tokenization import EncodedSpan, EncodedWindows
 from assay.core.request import Request
 from assay.core.response import Failure, LabelProbs, Likelihood, Outcome, Response
 
@@ -114,17 +115,16 @@ def plan_windows(rows: Rows, request: Request, encoded: EncodedWindows) -> Windo
 
 def plan_labels(rows: Rows, request: Request, encoded: EncodedLabels) -> LabelsPlan:
     """Add the rows that LABELS needs: one next-token distribution, and a span for each longer spelling."""
-    labels = []
-    for spellings in encoded.labels:
-        readings = []
-        for spelling in spellings:
-            ids = spelling.encoded.ids
-            if spelling.is_next_token:
-                readings.append(rows.next_tokens(encoded.context, ids[-1:]))
-            else:
-                readings.append(rows.continuation(ids, spelling.encoded.first_scored))
-        labels.append(tuple(readings))
-    return LabelsPlan(request, len(encoded.context), tuple(labels))
+    next_ids = [one.ids[-1] for spellings in encoded.labels for one in spellings if one.is_next_token]
+    next_tokens = rows.each_next_token(encoded.context, next_ids)
+    labels = tuple(
+        tuple(
+            next(next_tokens) if one.is_next_token else rows.continuation(*encoded.build_whole(one))
+            for one in spellings
+        )
+        for spellings in encoded.labels
+    )
+    return LabelsPlan(request, len(encoded.context), labels)
 
 
 def respond(plan: ScoringPlan) -> Response:

@@ -2,8 +2,8 @@
 
 A text may be encoded in pieces only if that gives the tokens of the whole text. `encodes_words_separately`
 decides this from the tokenizer's own rules: its pre-tokenizer must end a word before every space that follows
-a visible character, and no other step may look across that place. Then a text is cut only there. Texts of any
-other tokenizer are encoded whole.
+a visible character, and no other step may look across that place. Then a text is cut only there, and at the
+starts of some lines. Texts of any other tokenizer are encoded whole.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ import json
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import zip_longest
-from typing import Any
+from typing import Any, NamedTuple
 
-from assay.backends.hf.prefix_tree import count_shared_prefix
+from assay.core.shared_prefix import count_shared_prefix
 
 Offset = tuple[int, int]
 """Start and end of a token's characters."""
@@ -42,27 +43,54 @@ _WORD_PATTERNS = frozenset(
 word that ends before a space is the same word at the end of a text."""
 
 
+class EncodedPiece:
+    """The tokens of a part of a text. Offsets are read only where they are needed, because that is slow."""
+
+    def __init__(self, encoding: Any) -> None:
+        self.ids: tuple[int, ...] = tuple(encoding.ids)
+        self._encoding = encoding
+
+    @cached_property
+    def offsets(self) -> Sequence[Offset]:
+        """Return the characters of each token, counted from the start of the piece."""
+        offsets: Sequence[Offset] = self._encoding.offsets
+        return offsets
+
+
+class PlacedPiece(NamedTuple):
+    """A piece of a text, and its place in characters."""
+
+    begin: int
+    end: int
+    encoded: EncodedPiece
+
+
 @dataclass(frozen=True, slots=True)
 class EncodedText:
     """The tokens of a text, and the characters that each of them stands for."""
 
     ids: tuple[int, ...]
-    pieces: tuple[tuple[int, Sequence[Offset]], ...]
-    """For each piece, its first character and the offsets of its tokens within the piece."""
+    pieces: tuple[PlacedPiece, ...]
 
     def count_tokens_until(self, boundary: int) -> int:
         """Return how many tokens end at or before a character."""
-        return sum(bisect_right(offsets, boundary - begin, key=_get_end) for begin, offsets in self.pieces)
+        n = 0
+        for begin, end, piece in self.pieces:
+            if end <= boundary:
+                n += len(piece.ids)
+            elif begin <= boundary:
+                n += bisect_right(piece.offsets, boundary - begin, key=_get_end)
+        return n
 
     def list_offsets(self, first: int = 0) -> list[Offset]:
         """Return the offsets of the tokens from number `first` on, counted from the start of the text."""
         listed: list[Offset] = []
         at = len(self.ids)
-        for begin, offsets in reversed(self.pieces):
+        for begin, _, piece in reversed(self.pieces):
             if at <= first:
                 break
-            at -= len(offsets)
-            kept = offsets[max(0, first - at) :]
+            at -= len(piece.ids)
+            kept = piece.offsets[max(0, first - at) :]
             listed[:0] = [(start + begin, end + begin) for start, end in kept] if begin else kept
         return listed
 
@@ -73,26 +101,33 @@ class TextEncoder:
     def __init__(self, backend: Any) -> None:
         self._backend = backend
         self._cuts_texts = encodes_words_separately(backend)
-        self._known: Mapping[str, tuple[tuple[int, ...], Sequence[Offset]]] = {}
+        self._known: Mapping[str, EncodedPiece] = {}
 
-    def encode(self, texts: Iterable[str]) -> dict[str, EncodedText]:
-        """Return the encoding of each text, as if each were encoded alone."""
+    def encode(self, texts: Iterable[str], *, splits_end: bool = False) -> dict[str, EncodedText]:
+        """Return the encoding of each text, as if each were encoded alone.
+
+        With `splits_end`, the last piece of a text is as short as possible: whatever follows the text changes
+        only the tokens of that piece.
+        """
         # Sorted, texts that begin alike are neighbours.
         distinct = sorted(set(texts))
-        cut = list(_cut_texts(distinct)) if self._cuts_texts else [[text] for text in distinct]
+        if self._cuts_texts:
+            cut = list(_cut_texts(distinct, splits_end=splits_end))
+        else:
+            cut = [[text] for text in distinct]
         known = self._learn(piece for pieces in cut for piece in pieces)
         return {text: _join_pieces(pieces, known) for text, pieces in zip(distinct, cut, strict=True)}
 
-    def _learn(self, pieces: Iterable[str]) -> Mapping[str, tuple[tuple[int, ...], Sequence[Offset]]]:
+    def _learn(self, pieces: Iterable[str]) -> Mapping[str, EncodedPiece]:
         before = self._known
         known = {piece: before.get(piece) for piece in pieces}
         new = [piece for piece, encoded in known.items() if encoded is None]
         if new:
             encodings = self._backend.encode_batch(new, add_special_tokens=False)
-            for piece, encoding in zip(new, encodings, strict=True):
-                known[piece] = tuple(encoding.ids), encoding.offsets
-        self._known = {piece: encoded for piece, encoded in known.items() if encoded is not None}
-        return self._known
+            known.update(zip(new, map(EncodedPiece, encodings), strict=True))
+        # Assigned at once and returned from here: two threads may encode at the same time.
+        self._known = learned = {piece: found for piece, found in known.items() if found is not None}
+        return learned
 
 
 def encodes_words_separately(backend: Any) -> bool:
@@ -140,8 +175,8 @@ def _splits_words(splitter: Mapping[str, Any]) -> bool:
     return finds_words
 
 
-def _cut_texts(texts: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the pieces of each text: what it shares with its neighbours, and the rest."""
+def _cut_texts(texts: Sequence[str], *, splits_end: bool) -> Iterator[list[str]]:
+    """Yield the pieces of each text: what it shares with its neighbours, the rest, and maybe its end."""
     cuts: list[int] = []
     n_shared = 0
     for text, following in zip_longest(texts, texts[1:], fillvalue=""):
@@ -152,7 +187,9 @@ def _cut_texts(texts: Sequence[str]) -> Iterator[list[str]]:
             if cut > (cuts[-1] if cuts else 0):
                 cuts.append(cut)
         ends = [*cuts, len(text)]
-        yield [text[begin:end] for begin, end in zip([0, *cuts], ends, strict=True)]
+        if splits_end and (last := _find_cut(text, len(text))) > (cuts[-1] if cuts else 0):
+            ends.insert(-1, last)
+        yield [text[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
         n_shared = n_following
 
 
@@ -161,7 +198,19 @@ def _find_cut(text: str, limit: int) -> int:
     at = text.rfind(" ", 1, limit)
     while at > 0 and not _is_visible(text[at - 1]):
         at = text.rfind(" ", 1, at)
-    return max(at, 0)
+    return max(at, _find_line_start(text, limit), 0)
+
+
+def _find_line_start(text: str, limit: int) -> int:
+    """Return the last start of a line before `limit` at which a text may be cut; 0 if there is none.
+
+    A single line break between a visible character and a letter or digit ends a word in every pattern, and is
+    the same word at the end of a text.
+    """
+    at = text.rfind("\n", 1, max(0, limit - 1))
+    while at > 0 and not (_is_visible(text[at - 1]) and text[at + 1].isascii() and text[at + 1].isalnum()):
+        at = text.rfind("\n", 1, at)
+    return at + 1 if at > 0 else 0
 
 
 def _is_visible(character: str) -> bool:
@@ -169,18 +218,16 @@ def _is_visible(character: str) -> bool:
     return "!" <= character <= "~" or character.isalnum()
 
 
-def _join_pieces(
-    pieces: Sequence[str], known: Mapping[str, tuple[tuple[int, ...], Sequence[Offset]]]
-) -> EncodedText:
-    ids: list[int] = []
-    placed: list[tuple[int, Sequence[Offset]]] = []
+def _join_pieces(pieces: Sequence[str], known: Mapping[str, EncodedPiece]) -> EncodedText:
+    ids: tuple[int, ...] = ()
+    placed: list[PlacedPiece] = []
     begin = 0
-    for piece in pieces:
-        piece_ids, offsets = known[piece]
-        ids += piece_ids
-        placed.append((begin, offsets))
-        begin += len(piece)
-    return EncodedText(tuple(ids), tuple(placed))
+    for text in pieces:
+        piece = known[text]
+        ids += piece.ids
+        placed.append(PlacedPiece(begin, begin + len(text), piece))
+        begin += len(text)
+    return EncodedText(ids, tuple(placed))
 
 
 def _get_end(offset: Offset) -> int:

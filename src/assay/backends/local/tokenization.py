@@ -20,6 +20,12 @@ from typing import Any
 
 from assay.backends.hf.piece_names import format_piece_name
 from assay.backends.local.chat_prompts import RenderedPrompt, Renderer, TemplateTrouble
+from assay.backends.local.label_spellings import (
+    EncodedLabels,
+    LabelledEnding,
+    Spellings,
+    find_spellings,
+)
 from assay.backends.local.rolling_windows import (
     TextLength,
     Window,
@@ -83,28 +89,6 @@ class EncodedWindows:
         return sum(window.end - window.first_scored for window in self.windows)
 
 
-@dataclass(frozen=True, slots=True)
-class Spelling:
-    """One way to write a label, as tokens after the context."""
-
-    encoded: EncodedSpan
-    is_next_token: bool
-    """Whether it is a single token that follows exactly the context's tokens."""
-
-
-@dataclass(frozen=True, slots=True)
-class EncodedLabels:
-    """A context, and the distinct spellings of each label."""
-
-    context: tuple[int, ...]
-    labels: tuple[tuple[Spelling, ...], ...]
-
-    @property
-    def n_tokens(self) -> int:
-        """Return how much of the context its longest spelling needs."""
-        return max(spelling.encoded.n_tokens for label in self.labels for spelling in label)
-
-
 class Tokenization:
     """Encodes requests with one tokenizer (a fast tokenizer of transformers)."""
 
@@ -116,6 +100,7 @@ class Tokenization:
         self._backend.no_padding()
         _keep_whole_offsets(self._backend)
         self._encoder = TextEncoder(self._backend)
+        self._spellings: Mapping[LabelledEnding, Spellings | Failure] = {}
         self._renderer = Renderer(tokenizer, in_parts=in_parts)
         self.lead: tuple[int, ...] = _find_leading_ids(self._backend)
         """The ids that the tokenizer itself adds before a text: its BOS, or nothing."""
@@ -141,17 +126,22 @@ class Tokenization:
         return [r if isinstance(r, Failure) else self._context(encoded, r) for r in rendered]
 
     def labels(self, asks: Sequence[Labels]) -> list[EncodedLabels | Failure]:
-        """Encode LABELS requests: the context, and the context followed by each spelling."""
+        """Encode LABELS requests: the context, and the context followed by each spelling.
+
+        A spelling changes only the tokens of the context's end, and many contexts end alike: `Answer:`.
+        """
         rendered = [self._render_before_labels(ask.prompt) for ask in asks]
-        encoded = self._encoder.encode(
-            text
-            for ask, r in zip(asks, rendered, strict=True)
-            if isinstance(r, RenderedPrompt)
-            for text in (r.text, *(r.text + spelling for label in ask.labels for spelling in label))
+        contexts = self._encoder.encode(
+            (r.text for r in rendered if isinstance(r, RenderedPrompt)), splits_end=True
         )
-        return [
-            r if isinstance(r, Failure) else self._labels(encoded, ask, r)
+        endings = [
+            r if isinstance(r, Failure) else _find_ending(contexts[r.text], ask, r)
             for ask, r in zip(asks, rendered, strict=True)
+        ]
+        known = self._learn_spellings(one for one in endings if isinstance(one, LabelledEnding))
+        return [
+            self._labels(contexts, r, ending, known[ending]) if isinstance(ending, LabelledEnding) else ending
+            for r, ending in zip(rendered, endings, strict=True)
         ]
 
     def n_tokens(self, ask: Ask) -> int | None:
@@ -283,29 +273,61 @@ class Tokenization:
         return EncodedSpan(ids, first, straddles, len(counted), n_bytes, starts)
 
     def _labels(
-        self, texts: Mapping[str, EncodedText], ask: Labels, rendered: RenderedPrompt
+        self,
+        texts: Mapping[str, EncodedText],
+        rendered: RenderedPrompt | Failure,
+        ending: LabelledEnding,
+        labels: Spellings | Failure,
     ) -> EncodedLabels | Failure:
-        if not ask.labels or not all(ask.labels):
-            return Failure("labels", "there must be at least one label, and each label needs a spelling")
+        assert isinstance(rendered, RenderedPrompt)
         context = self._context(texts, rendered)
         if isinstance(context, Failure):
             return context
-        labels: list[tuple[Spelling, ...]] = []
-        owner: dict[tuple[int, ...], int] = {}
-        for index, spellings in enumerate(ask.labels):
-            distinct: dict[tuple[int, ...], Spelling] = {}
-            for text in spellings:
-                whole = RenderedPrompt(rendered.text + text, rendered.final_at, rendered.is_templated)
-                encoded = self._scored(texts, whole, len(rendered.text), leads=True)
-                if isinstance(encoded, Failure):
-                    what = f"spelling {text!r} of label {index + 1} has no token of its own"
-                    return Failure("labels", what)
-                if owner.setdefault(encoded.ids, index) != index:
-                    first, second = ask.labels[owner[encoded.ids]], spellings
-                    return Failure("labels", f"labels {first!r} and {second!r} are the same token: {text!r}")
-                distinct[encoded.ids] = Spelling(encoded, encoded.ids[:-1] == context)
-            labels.append(tuple(s for ids, s in distinct.items() if not _is_extension(ids, distinct)))
-        return EncodedLabels(context, tuple(labels))
+        if isinstance(labels, Failure):
+            return labels
+        n_kept = 0 if ending.is_whole else len(context) - len(texts[rendered.text].pieces[-1].encoded.ids)
+        return EncodedLabels(context, n_kept, labels)
+
+    def _learn_spellings(
+        self, endings: Iterable[LabelledEnding]
+    ) -> Mapping[LabelledEnding, Spellings | Failure]:
+        """Return the encoded spellings after these ends of contexts; remembers those of the last batch."""
+        before = self._spellings
+        known = {ending: before.get(ending) for ending in endings}
+        new = [ending for ending, found in known.items() if found is None]
+        texts = self._encoder.encode(text for ending in new for text in ending.iterate_texts())
+        known |= {ending: self._find_spellings(texts, ending) for ending in new}
+        self._spellings = learned = {one: found for one, found in known.items() if found is not None}
+        return learned
+
+    def _find_spellings(
+        self, texts: Mapping[str, EncodedText], ending: LabelledEnding
+    ) -> Spellings | Failure:
+        boundary = len(ending.text)
+
+        def encode_whole(spelling: str) -> tuple[tuple[int, ...], int] | None:
+            whole = RenderedPrompt(ending.text + spelling, 0, ending.is_templated)
+            scored = self._scored(texts, whole, boundary, leads=True)
+            return None if isinstance(scored, Failure) else (scored.ids, scored.first_scored)
+
+        def encode_end(spelling: str) -> tuple[tuple[int, ...], int] | None:
+            encoded = texts[ending.text + spelling]
+            first = encoded.count_tokens_until(boundary)
+            return (encoded.ids, first) if first < len(encoded.ids) else None
+
+        if not ending.is_whole:
+            return find_spellings(ending.labels, texts[ending.text].ids, encode_end)
+        context = self._context(texts, RenderedPrompt(ending.text, 0, ending.is_templated))
+        return (
+            context if isinstance(context, Failure) else find_spellings(ending.labels, context, encode_whole)
+        )
+
+
+def _find_ending(text: EncodedText, ask: Labels, rendered: RenderedPrompt) -> LabelledEnding:
+    begin = text.pieces[-1].begin
+    if begin:
+        return LabelledEnding(rendered.text[begin:], is_whole=False, is_templated=True, labels=ask.labels)
+    return LabelledEnding(rendered.text, is_whole=True, is_templated=rendered.is_templated, labels=ask.labels)
 
 
 def _scored_places(encoded: EncodedSpan | EncodedWindows) -> set[int]:
@@ -313,11 +335,6 @@ def _scored_places(encoded: EncodedSpan | EncodedWindows) -> set[int]:
     if isinstance(encoded, EncodedSpan):
         return set(range(encoded.first_scored, len(encoded.ids)))
     return {at for window in encoded.windows for at in range(window.first_scored, window.end)}
-
-
-def _is_extension(ids: tuple[int, ...], others: Iterable[tuple[int, ...]]) -> bool:
-    """Return whether another spelling begins this one, and so already includes its probability."""
-    return any(len(other) < len(ids) and ids[: len(other)] == other for other in others)
 
 
 def _make_prefix_failure() -> Failure:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from assay.app.settings import Settings
-from assay.core.time_profile import recording_time
+from assay.core.time_profile import find_process_start, measuring, recording_time
 from assay.faces.cli.json_output import Answer, json_option
 from assay.faces.cli.option_groups import GroupedCommand, grouped_option
 from assay.faces.cli.options import allow_failures_option, build_settings, dataset_options
@@ -107,7 +107,7 @@ def run(
     in Python, a name under --data-root, or a dataset on the Hugging Face hub: ORG/NAME or
     hf://ORG/NAME[:config][@revision][#split]. Run the same command again to resume an interrupted run.
     """
-    with recording_time() if shows_times else nullcontext():
+    with recording_time(find_process_start()) if shows_times else nullcontext():
         return _evaluate_command(datasets, build_settings(flags), progress, is_json=is_json)
 
 
@@ -146,11 +146,12 @@ def evaluate_and_show(
     `groups`: tasks to report together; None takes those of the configs. `retry`: the command's flag that
     sends failed requests again.
     """
-    from assay.app.allowed_failures import read_allowed_failures
-    from assay.app.run import run as evaluate_datasets
-    from assay.faces.cli.progress import TerminalObserver
-    from assay.faces.cli.progress_views import download_bars
-    from assay.faces.cli.render import show_failures, show_result
+    with measuring("start"):
+        from assay.app.allowed_failures import read_allowed_failures
+        from assay.app.run import run as evaluate_datasets
+        from assay.faces.cli.progress import TerminalObserver
+        from assay.faces.cli.progress_views import download_bars
+        from assay.faces.cli.render import show_failures, show_result
 
     with download_bars(progress), TerminalObserver(progress, shows_plan=shows_result) as observer:
         finished = evaluate_datasets(datasets, settings, observer, groups)

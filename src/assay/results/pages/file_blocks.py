@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import base64
 import gzip
+import os
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from assay.results.media_store import find_medium, get_media_folder
@@ -58,14 +61,29 @@ class DetailBlocks:
         """For each block, the places of its samples."""
         self.parts: list[Markup] = []
         room = MOST_BYTES - media.n_reserved
-        for places, content in _group_into_blocks(items):
-            data = render_block(f"details-{len(self.places)}", content)
+        for places, content, data in _render_details(_group_into_blocks(items)):
             room -= len(data)
             if room < 0:
                 break
             self.places.append(places)
             self.parts.append(data)
             media.take(content)
+
+
+def _render_details(
+    groups: Iterable[tuple[tuple[int, ...], bytes]],
+) -> Iterator[tuple[tuple[int, ...], bytes, Markup]]:
+    """Yield blocks of samples in order with their places; some are compressed at the same time."""
+    n_threads = os.cpu_count() or 1
+    waiting: deque[tuple[tuple[int, ...], bytes, Future[Markup]]] = deque()
+    with ThreadPoolExecutor(n_threads) as threads:
+        for number, (places, content) in enumerate(groups):
+            waiting.append((places, content, threads.submit(render_block, f"details-{number}", content)))
+            if len(waiting) > n_threads:
+                first, text, block = waiting.popleft()
+                yield first, text, block.result()
+        for places, content, block in waiting:
+            yield places, content, block.result()
 
 
 def _group_into_blocks(items: Iterable[tuple[int, bytes]]) -> Iterator[tuple[tuple[int, ...], bytes]]:

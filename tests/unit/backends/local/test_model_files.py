@@ -53,7 +53,9 @@ def test_folders_that_hold_something_else_get_advice(tmp_path: Path) -> None:
     adapter = tmp_path / "adapter"
     adapter.mkdir()
     (adapter / "adapter_config.json").write_text("{}")
-    assert "merge it" in problem(str(adapter))[1]
+    assert f"hf:BASE --model-arg lora={adapter}" in problem(str(adapter))[1]
+    (adapter / "adapter_config.json").write_text('{"base_model_name_or_path": "meta/base"}')
+    assert f"hf:meta/base --model-arg lora={adapter}" in problem(str(adapter))[1]
     outer = tmp_path / "outer"
     outer.mkdir()
     folder(outer / "inner")

@@ -68,8 +68,8 @@ CUT = {
 def assert_equal_to_whole(tokenizer: Tokenizer, texts: list[str]) -> None:
     """Compare every text with its own encoding: ids, offsets, and the counts that boundaries need."""
     encoder = TextEncoder(tokenizer)
-    for _ in range(2):  # The second time with remembered pieces.
-        encoded = encoder.encode(texts)
+    for splits_end in (False, True, True):  # The last time with remembered pieces.
+        encoded = encoder.encode(texts, splits_end=splits_end)
         assert set(encoded) == set(texts)
         for text, found in encoded.items():
             whole = tokenizer.encode(text, add_special_tokens=False)
@@ -149,3 +149,9 @@ def test_what_texts_share_is_encoded_once() -> None:
     counted = CountingTokenizer(CUT["gpt2"])
     TextEncoder(counted).encode(texts)
     assert counted.n_chars < len(shots) + 30 * 120
+
+
+def test_contexts_that_end_alike_share_their_last_piece() -> None:
+    texts = [f"Question: {n}\nAnswer:" for n in ("one", "two", "seven")]
+    encoded = TextEncoder(CUT["gpt2"]).encode(texts, splits_end=True)
+    assert {text[encoded[text].pieces[-1].begin :] for text in texts} == {"Answer:"}

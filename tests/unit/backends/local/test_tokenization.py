@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.backends.hf.loading import load_tokenizer
-from assay.backends.local.tokenization import EncodedLabels, EncodedSpan, Tokenization
+from assay.backends.local.label_spellings import EncodedLabels
+from assay.backends.local.tokenization import EncodedSpan, Tokenization
 from assay.core.prompt import Message
 from assay.core.request import Generate, Labels, Sampling, Span
 from assay.core.response import Failure
@@ -214,9 +215,11 @@ def test_spellings_that_are_longer_or_merge_are_spans(make_model: MakeModel) -> 
     assert isinstance(found, EncodedLabels)
     (merged,), (longer,), _ = found.labels
     assert not merged.is_next_token
-    assert merged.encoded.straddles
+    assert tokenizer.decode(list(merged.ids[merged.first_scored :])) == " answer"
     assert not longer.is_next_token
-    assert tokenizer.decode(list(longer.encoded.ids[longer.encoded.first_scored :])) == " xyz"
+    ids, first_scored = found.build_whole(longer)
+    assert tokenizer.decode(list(ids)) == "the an xyz"
+    assert tokenizer.decode(list(ids[first_scored:])) == " xyz"
 
 
 def test_spelling_that_extends_another_of_its_label_counts_once(make_model: MakeModel) -> None:
