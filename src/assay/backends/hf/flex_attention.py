@@ -3,7 +3,8 @@
 The ends of subtrees determine block by block which tokens see each other, so the mask costs nothing to
 create and blocks without a pair are skipped. The decoder layers are compiled one by one: they are the same
 program, so it is compiled once, in seconds. The prefix's keys and values are tensors on the attention
-modules, where the compiled program finds them; nothing in it depends on the layer or the prefix.
+modules, where the compiled program finds them; nothing in it depends on the layer, the prefix or the number
+of tokens, and without a prefix there is an empty one.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ class FlexLanes:
     """A model prepared to compute lanes on a GPU."""
 
     def __init__(self, model: Any, layers: Sequence[Any]) -> None:
+        self._model = model
         self._device = model.device
         self._layers = layers
         self._attention: dict[int, list[Any]] = {}
@@ -55,7 +57,19 @@ class FlexLanes:
     def _compiled(self) -> list[Any]:
         import torch
 
-        return [torch.compile(layer.forward) for layer in self._layers]
+        return [torch.compile(layer.forward, dynamic=True) for layer in self._layers]
+
+    @cached_property
+    def _empty(self) -> Layers:
+        """Keys and values of no tokens."""
+        import torch
+        from transformers import DynamicCache
+
+        cache = DynamicCache(config=self._model.config)
+        with torch.inference_mode():
+            first = torch.zeros((1, 1), dtype=torch.long, device=self._device)
+            self._model.base_model(input_ids=first, past_key_values=cache, use_cache=True)
+        return [(layer.keys[:, :, :0], layer.values[:, :, :0]) for layer in cache.layers]
 
     @cached_property
     def sum_up(self) -> Any:
@@ -105,11 +119,12 @@ class FlexLanes:
         import torch
 
         self._placed = prefix
-        n_prefix = prefix[0][0].shape[2] if prefix else 0
+        layers = prefix or self._empty
+        n_prefix = layers[0][0].shape[2]
         self._prefix_width = round_up_to_blocks(n_prefix)
         pad = (0, 0, 0, self._prefix_width - n_prefix)
         for index, modules in self._attention.items():
-            parts = tuple(torch.nn.functional.pad(part, pad) for part in prefix[index]) if prefix else None
+            parts = tuple(torch.nn.functional.pad(part, pad) for part in layers[index])
             for module in modules:
                 module.shared_prefix = parts
 
@@ -179,9 +194,8 @@ def _attention() -> Any:
         """Attend to the prefix and to the row's own tokens with a block mask; without one, by the view."""
         if not isinstance(attention_mask, BlockMask):
             return attend_in_parts(module, query, key, value, attention_mask, scaling=scaling, **more)
-        if module.shared_prefix is not None:
-            key = torch.cat([module.shared_prefix[0], key], dim=2)
-            value = torch.cat([module.shared_prefix[1], value], dim=2)
+        key = torch.cat([module.shared_prefix[0], key], dim=2)
+        value = torch.cat([module.shared_prefix[1], value], dim=2)
         grouped = query.shape[1] != key.shape[1]
         out: Any = flex_attention(
             query,
@@ -199,7 +213,7 @@ def _attention() -> Any:
 
 def round_up_to_blocks(n_tokens: int) -> int:
     """Return the number of tokens rounded up to whole blocks."""
-    return max(_LEAST_BLOCKS, -(-n_tokens // BLOCK)) * BLOCK if n_tokens else 0
+    return max(_LEAST_BLOCKS, -(-n_tokens // BLOCK)) * BLOCK
 
 
 def find_blocks(ends: Any, n_prefix: int, prefix_width: int) -> Blocks:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
@@ -105,3 +106,34 @@ def test_a_model_gives_what_it_gives_plainly(flexed: LoadedModel) -> None:
             assert one.is_top == other.is_top
 
     holds()
+
+
+def test_one_program_computes_lanes_of_any_size_after_any_prefix(
+    flexed: LoadedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A compilation takes longer than the lanes of a small dataset, and would stop the device mid-run."""
+    import random
+
+    import torch
+
+    torch._dynamo.reset()
+    assert flexed.flex is not None
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="eager"))
+    del flexed.flex._compiled
+    random_ = random.Random(0)
+
+    def score(n_prefix: int, n_questions: int, length: int) -> None:
+        prefix = tuple(random_.randrange(1, VOCAB) for _ in range(n_prefix))
+        rows = Rows()
+        for _ in range(n_questions):
+            ids = (*prefix, *(random_.randrange(1, VOCAB) for _ in range(length)))
+            rows.continuation(ids, len(ids) - 3)
+        scoring = PackedScoring(flexed, Budget(1000), Counters(), SharedPrefixCache(1 << 20), 300)
+        for _ in scoring.run(list(rows)):
+            pass
+
+    score(20, 30, 40)
+    counters = Counters()
+    for sizes in ((0, 1, 5), (0, 30, 40), (300, 9, 100), (129, 40, 30), (20, 2, 200)):
+        score(*sizes)
+    assert counters.as_dict()["compilations"] == 0
