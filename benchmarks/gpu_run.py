@@ -9,7 +9,7 @@ workloads are HellaSwag, MMLU law by one and by two methods, GSM8K, and all of M
 five examples of its subject). Each command runs in a process of its own and is timed from outside. Printed
 for each: wall seconds, seconds by phase, the share of the time in which the device computed, compilations,
 and the memory of the process. lm-eval's `hf` model reads its prompts from the runs' own files. It answers
-`PEER_REQUESTS` of the likelihoods, and all texts at each of `PEER_BATCHES`; its time excludes its start.
+`PEER_REQUESTS` of the likelihoods, and all texts at each of `--peer-batches`; its time excludes its start.
 
 `--tokenizer` names a folder with the tokenizer's files, for a machine without the embedded model's package.
 """
@@ -38,9 +38,8 @@ SHAPES = {
     "8b": (4096, 14336, 32, 32, 8),
 }
 """Hidden size, size of the feed-forward part, layers, heads, heads of keys and values."""
-PEER_REQUESTS = 800
+PEER_REQUESTS = 400
 """lm-eval answers this many likelihoods of a run: its rate does not depend on their number."""
-PEER_BATCHES = (64, 256)
 
 
 class Workload(NamedTuple):
@@ -81,6 +80,7 @@ def main() -> None:
     parser.add_argument("--shapes", default="1b,8b", help="shapes of models, by comma")
     parser.add_argument("--tokenizer", type=Path, help="folder of the tokenizer [the embedded model's]")
     parser.add_argument("--peer", action="store_true", help="also run lm-eval, which must be installed here")
+    parser.add_argument("--peer-batches", default="64,256", help="lm-eval's batch sizes for texts, by comma")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     write_datasets(options.data, options.out, n_rows=8 if options.tiny else None)
@@ -94,7 +94,7 @@ def main() -> None:
                 row = run_command(workload, model, options.out, options.device)
                 print(json.dumps({"shape": shape, **row}), flush=True)
         if options.peer:
-            for row in run_peer(named, model, options.out, options.device):
+            for row in run_peer(named, model, options.out, options.device, options.peer_batches):
                 print(json.dumps({"shape": shape, **row}), flush=True)
 
 
@@ -126,7 +126,7 @@ def write_model(shape: str, folder: Path, device: str, tokenizer: Path) -> None:
     torch.manual_seed(0)
     torch.set_default_dtype(torch.float32 if device == "cpu" else torch.bfloat16)
     with torch.device(device):
-        LlamaForCausalLM(config).save_pretrained(folder)
+        LlamaForCausalLM(config).save_pretrained(folder, max_shard_size="5GB")
     torch.set_default_dtype(torch.float32)
     shutil.copy(tokenizer / "tokenizer.json", folder)
     settings = json.loads((tokenizer / "tokenizer_config.json").read_text("utf-8"))
@@ -221,7 +221,9 @@ def _read_peak_mib() -> float:
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
 
 
-def run_peer(named: Sequence[str], model: Path, out: Path, device: str) -> Iterator[dict[str, Any]]:
+def run_peer(
+    named: Sequence[str], model: Path, out: Path, device: str, text_batches: str
+) -> Iterator[dict[str, Any]]:
     """Answer the runs' requests with lm-eval; yield its seconds and its rate for each workload."""
     os.environ["HF_HUB_OFFLINE"] = "1"
     from lm_eval.api.instance import Instance
@@ -234,11 +236,11 @@ def run_peer(named: Sequence[str], model: Path, out: Path, device: str) -> Itera
         is_text = name == "gsm8k"
         asked = list(_read_asked(samples, "answer" if is_text else "option"))
         if is_text:
-            kind, call, batches = "generate_until", lm.generate_until, PEER_BATCHES
+            kind, call, batches = "generate_until", lm.generate_until, [*map(int, text_batches.split(","))]
             settings = {"until": [], "max_gen_toks": 128, "do_sample": False}
             requests: list[tuple[Any, ...]] = [(context, dict(settings)) for context, _ in asked]
         else:
-            kind, call, batches = "loglikelihood", lm.loglikelihood, PEER_BATCHES[:1]
+            kind, call, batches = "loglikelihood", lm.loglikelihood, [64]
             requests = list(asked[:PEER_REQUESTS])
         instances = [Instance(kind, {}, request, number) for number, request in enumerate(requests)]
         call(instances[:64])

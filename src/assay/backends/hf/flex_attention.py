@@ -86,7 +86,8 @@ class FlexLanes:
         for layer, forward in zip(self._layers, self._compiled, strict=True):
             layer.forward = forward
         try:
-            yield
+            with _allowing_any_sizes():
+                yield
         finally:
             for layer in self._layers:
                 del layer.forward
@@ -161,6 +162,15 @@ class FlexLanes:
         return send_to_device(counts[None, None], self._device), send_to_device(
             order[None, None].contiguous(), self._device
         )
+
+
+@contextmanager
+def _allowing_any_sizes() -> Iterator[None]:
+    """Compile programs that do not depend on two sizes being equal, as they may be in the first batch."""
+    from torch.fx.experimental import _config
+
+    with _config.patch(use_duck_shape=False):
+        yield
 
 
 def enable_flex_attention(model: Any) -> FlexLanes | None:
