@@ -9,12 +9,12 @@ exists in memory.
 from __future__ import annotations
 
 import math
-import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from assay.backends.hf.device_timing import DeviceSpan
 from assay.backends.hf.loaded_model import LoadedModel
 from assay.backends.hf.prefix_tree import ReadRange
 from assay.core.response import Failure
@@ -173,20 +173,14 @@ class PendingLogprobs:
     """The reads of all runs, numbered consecutively, in the order of computation."""
     logprobs: Any = None
     is_top: Any = None
-    seconds: float = 0.0
-    """How long the computation took, if it is finished."""
-    begun: Any = None
-    arrived: Any = None
-    """Device events around a computation that may be in progress; None: all results are available."""
+    span: DeviceSpan | None = None
+    """The computation, which may be in progress; None: nothing was requested."""
 
     def settle(self) -> float:
         """Write the results into the rows; waits for the device. Return how long the device computed."""
-        if not self.wanted:
-            return self.seconds
-        seconds = self.seconds
-        if self.arrived is not None:
-            self.arrived.synchronize()
-            seconds = self.begun.elapsed_time(self.arrived) / 1000
+        if self.span is None:
+            return 0.0
+        seconds = self.span.wait()
         back = self.order.argsort()
         logprobs, is_top = self.logprobs[back].tolist(), self.is_top[back].tolist()
         at = 0
@@ -202,15 +196,10 @@ def compute_logprobs(
     """Run the model once and read the requested log-probabilities; a GPU may still be computing them."""
     import torch
 
-    is_on_gpu = loaded.device.type == "cuda"
-    began = time.perf_counter()
-    begun = arrived = None
-    if is_on_gpu:
-        begun, arrived = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begun.record()
+    span = DeviceSpan(loaded.device)
     places, at = _places(wanted).unique(return_inverse=True)
     tokens = torch.tensor([t for run in wanted for t in run.row.tokens[run.number : run.number + run.n]])
-    size = GPU_HEAD_CHUNK if is_on_gpu else CPU_HEAD_CHUNK
+    size = GPU_HEAD_CHUNK if loaded.device.type == "cuda" else CPU_HEAD_CHUNK
     piece = at // size.places
     # Sorted by piece, and by token within it.
     order = (piece * loaded.vocab_size + tokens).argsort()
@@ -230,9 +219,8 @@ def compute_logprobs(
         logprobs, is_top = (
             torch.cat(parts).to("cpu", non_blocking=True) for parts in zip(*answers, strict=True)
         )
-    if arrived is not None:
-        arrived.record()
-    return PendingLogprobs(wanted, order, logprobs, is_top, time.perf_counter() - began, begun, arrived)
+    span.end()
+    return PendingLogprobs(wanted, order, logprobs, is_top, span)
 
 
 def _places(wanted: Sequence[BatchReads]) -> Any:
