@@ -242,7 +242,8 @@ class _Compilation:
 
     def _build_pool(self, keys: TaskKeys, examples: Sequence[Document], n_shots: int) -> ExamplePool:
         settings, fewshot = self._settings, keys.fewshot
-        excludes = fewshot.split is not None and fewshot.split == keys.test_split
+        # Without any of the two splits the original finds them equal, too.
+        excludes = fewshot.split == keys.test_split
         if not settings.is_faithful and fewshot.split is None and fewshot.samples is None:
             excludes = keys.training_split is None
         seed = ORIGINAL_SEED if settings.is_faithful and settings.has_default_seed else settings.seed
