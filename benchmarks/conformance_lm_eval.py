@@ -34,7 +34,7 @@ from assay.core.request import Generate, Request, Span
 from assay.core.response import Completion, Finish, Likelihood, Output, Response
 from assay.core.task import AnsweredRequest, TaskSettings
 from assay.dialects.lm_eval.compile import LmEvalTools, compile_task_files
-from assay.dialects.lm_eval.documents import TaskSplits
+from assay.dialects.lm_eval.documents import DatasetLoader
 from assay.dialects.lm_eval.task_index import EntryKind
 from assay.results.rows import markdown_table
 from benchmarks.peers import peer_python
@@ -66,7 +66,9 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1, help="compare every Nth task [1]")
     parser.add_argument("--tasks", help="only these tasks, separated by commas")
     parser.add_argument("--workers", type=int, default=2, help="processes of the original [2]")
-    parser.add_argument("--answers", type=Path, nargs="*", help="what workers wrote before, instead of running them")
+    parser.add_argument(
+        "--answers", type=Path, nargs="*", help="what workers wrote before, instead of running them"
+    )
     add_output_options(parser)
     options = parser.parse_args()
     python = peer_python("lm-eval", options.python)
@@ -98,7 +100,8 @@ def list_jobs(tools: LmEvalTools, every: int, names: str | None) -> list[dict[st
     wanted = set(names.split(",")) if names else {entry.name for entry in tasks[::every]}
     chosen = [entry for entry in tasks if entry.name in wanted]
     return [
-        {"name": entry.name, "path": entry.path} | ({"shots": 2} if number % 2 and entry.shots is None else {})
+        {"name": entry.name, "path": entry.path}
+        | ({"shots": 2} if number % 2 and entry.shots is None else {})
         for number, entry in enumerate(chosen)
     ]
 
@@ -124,6 +127,8 @@ def read_answers(files: Sequence[Path]) -> Iterator[Answer]:
     for file in files:
         with file.open(encoding="utf-8") as lines:
             for line in lines:
+                if not line.endswith("\n"):
+                    continue  # The worker is writing it.
                 answer = json.loads(line)
                 if "name" in answer:
                     yield answer
@@ -137,7 +142,7 @@ class Comparison:
         self._compared: list[Compared] = []
         self._without: Counter[str] = Counter()
         self._rows: Mapping[str, Any] = {}
-        TaskSplits._load = self._load  # type: ignore[method-assign, assignment]
+        DatasetLoader.load = self._load  # type: ignore[method-assign, assignment]
 
     def _load(self, *_: Any) -> Any:
         import datasets
@@ -175,9 +180,7 @@ class Comparison:
             samples = list(task.samples())
             requests = [list(task.requests(sample)) for sample in samples]
         except AssayError as error:
-            return Compared(name, f"does not compile: {error}")
-        except Exception as error:
-            return Compared(name, f"does not compile: {type(error).__name__}: {error}")
+            return Compared(name, f"does not compile: {error.problems[0].what}")
         theirs = answer["requests"]
         by_doc: dict[int, list[dict[str, Any]]] = {}
         for number, one in enumerate(theirs):
@@ -192,7 +195,7 @@ class Comparison:
             return Compared(name, n_requests=len(theirs))
         try:
             scores = self._compare_scores(answer, task, samples, requests, by_doc)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 (authors' code may raise anything)
             scores = f"scoring raised {type(error).__name__}: {error}"
         return Compared(name, "", scores, len(theirs), is_scored=True)
 
@@ -254,7 +257,9 @@ class Comparison:
 
 def compare_requests(theirs: Sequence[Mapping[str, Any]], ours: Sequence[Request]) -> str:
     """Return the first difference between the requests of one document."""
-    expected = [one for one in theirs for _ in range(one["repeats"] if one["type"] == "generate_until" else 1)]
+    expected = [
+        one for one in theirs for _ in range(one["repeats"] if one["type"] == "generate_until" else 1)
+    ]
     if len(expected) != len(ours):
         return f"{len(expected)} requests, here {len(ours)}"
     for one, request in zip(expected, ours, strict=True):
@@ -276,12 +281,18 @@ def compare_request(theirs: Mapping[str, Any], request: Request) -> str:
     if not isinstance(ask, Span):
         return f"{theirs['type']}, here {ask.kind}"
     if theirs["type"] == "loglikelihood_rolling":
-        return "" if ask.prompt == theirs["context"] else f"text {theirs['context']!r:.200}, here {ask.prompt!r:.200}"
+        return (
+            ""
+            if ask.prompt == theirs["context"]
+            else f"text {theirs['context']!r:.200}, here {ask.prompt!r:.200}"
+        )
     # The original moves white space at the end of a context to the continuation before it encodes both.
     context = theirs["context"].rstrip()
     text = theirs["context"] + theirs["continuation"]
     if not isinstance(ask.prompt, str) or ask.prompt != text or ask.start != len(context):
-        return f"{(context, text[len(context) :])!r:.2000}, here {(ask.prompt[: ask.start], ask.prompt[ask.start :])!r:.2000}"
+        shown = str(ask.prompt)
+        ours = (shown[: ask.start], shown[ask.start :])
+        return f"{(context, text[len(context) :])!r:.2000}, here {ours!r:.2000}"
     return ""
 
 
@@ -304,9 +315,7 @@ def compare_generation(theirs: Mapping[str, Any], ask: Generate) -> str:
 def answer_requests(requests: Sequence[Request], replies: Sequence[Any]) -> list[AnsweredRequest]:
     """Return the requests with the original's replies."""
     single = [
-        reply
-        for several in replies
-        for reply in (several if isinstance(several[0], str) else several[:1])
+        reply for several in replies for reply in (several if isinstance(several[0], str) else several[:1])
     ]
     answered = []
     for request, reply in zip(requests, single, strict=True):

@@ -22,12 +22,28 @@ Rows = dict[str, list[dict[str, Any]]]
 
 MAX_TRIES = 60
 MAX_TRIES_TO_SCORE = 15
+_PIXEL = (
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9"
+    "awAAAABJRU5ErkJggg=="
+)
 _WORDS = (
-    "river stone copper window garden paper silver engine winter bridge letter market orange travel "
-    "music island doctor number planet forest kitchen mirror cotton harbor ticket signal"
-).split()
+    *("river", "stone", "copper", "window", "garden", "paper", "silver", "engine", "winter", "bridge"),
+    *("letter", "market", "orange", "travel", "music", "island", "doctor", "number", "planet", "forest"),
+    *("kitchen", "mirror", "cotton", "harbor", "ticket", "signal"),
+)
 _KINDS = ("text", "number", "letter", "options", "option", "digit", "labelled", "numbers", "blank", "truth")
-_LATER_KINDS = ("five", "spans", "decimal", "written_list", "records", "lists", "nothing", "yes_no", "code", "json")
+_LATER_KINDS = (
+    "five",
+    "spans",
+    "decimal",
+    "written_list",
+    "records",
+    "lists",
+    "nothing",
+    "yes_no",
+    "code",
+    "json",
+)
 _NUMBER_NAMES = re.compile(
     r"label|gold|idx|index|correct|num_|_id$|^id$|answer_number|cop$|class|score|year|target_id|length|count"
 )
@@ -137,6 +153,7 @@ def _make_value(kind: Any, rng: random.Random, options: list[str], gold: int) ->
         "yes_no": lambda: rng.choice(("yes", "no")),
         "code": lambda: "def f(x):\n    return x\n",
         "json": lambda: '{"a": 1}',
+        "image": lambda: _PIXEL,
         "blank": lambda: f"{_phrase(rng)} _ {_phrase(rng)}.",
     }
     return values[kind]()
@@ -146,7 +163,9 @@ def _candidates(name: str) -> list[Any]:
     """Return the kinds of a column, the most likely by its name first."""
     low = name.lower()
     first: list[Any] = []
-    if _LIST_NAMES.search(low):
+    if "image" in low:
+        first = ["image"]
+    elif _LIST_NAMES.search(low):
         first = ["options", "labelled", "spans"]
     elif _LETTER_NAMES.search(low):
         first = ["letter", "number", "option"]
@@ -178,12 +197,16 @@ def _correct(
     known = _flat_names(schema)
     by_last = {name.rpartition(".")[2]: name for name in known}
     culprits = [by_last[name] for name in _find_mentioned(error) if name in by_last] or sorted(known)
-    culprits.sort(key=lambda name: len(tried.get(name, ())))
+    culprits.sort(key=lambda name: (not _can_be(_get_kind(schema, name), error), len(tried.get(name, ()))))
     for name in culprits:
         first = _find_values(error) if isinstance(error, KeyError | ValueError) else []
         if any("eval(" in ast.unparse(statement) for statement in _statements(error)):
             first = ["written_list"]
-        left = [kind for kind in (*first, *_candidates(name.rpartition(".")[2])) if kind not in tried.get(name, [])]
+        left = [
+            kind
+            for kind in (*first, *_candidates(name.rpartition(".")[2]))
+            if kind not in tried.get(name, [])
+        ]
         place, last = _place(schema, name)
         left = [kind for kind in left if kind != place[last]]
         if left:
@@ -191,6 +214,17 @@ def _correct(
             place[last] = left[0]
             return True
     return False
+
+
+def _get_kind(schema: Schema, name: str) -> Any:
+    place, last = _place(schema, name)
+    return place[last]
+
+
+def _can_be(kind: Any, error: BaseException) -> bool:
+    """Return whether the value that an error names can come from a column of this kind."""
+    value = re.search(r"'([^']*)'", str(error)) if isinstance(error, ValueError | KeyError) else None
+    return value is not None and kind == "letter" and len(value[1]) == 1
 
 
 def _fit_filter(
@@ -252,9 +286,12 @@ def _find_values(error: BaseException) -> list[Any]:
     kinds: list[Any] = []
     for tree in _module_trees(error):
         for node in ast.walk(tree):
-            elements = node.elts if isinstance(node, ast.List | ast.Tuple | ast.Set) else ()
-            elements = node.keys if isinstance(node, ast.Dict) else elements
-            texts = [text for one in elements if one is not None and (text := _constant(one)) is not None]
+            elements: Sequence[ast.AST] = (
+                node.elts if isinstance(node, ast.List | ast.Tuple | ast.Set) else ()
+            )
+            if isinstance(node, ast.Dict):
+                elements = [key for key in node.keys if key is not None]
+            texts = [text for one in elements if (text := _constant(one)) is not None]
             if len(texts) >= 2 and ("one_of", texts) not in kinds:
                 kinds.append(("one_of", texts))
     return kinds[:12]
@@ -326,7 +363,9 @@ def _find_missing(error: BaseException, text: str) -> str | None:
         r"Column '?(\w+)'? (?:not in|does not exist)",
     ):
         found = re.search(pattern, text)
-        if found and not (isinstance(error, AttributeError) and "object' has" in text and hasattr(str, found[1])):
+        if found and not (
+            isinstance(error, AttributeError) and "object' has" in text and hasattr(str, found[1])
+        ):
             if hasattr(str, found[1]) or hasattr(list, found[1]) or hasattr(dict, found[1]):
                 return None
             template = _find_template(error) or ""
@@ -366,42 +405,58 @@ def _add_missing(schema: Schema, name: str, error: BaseException, tried: dict[st
 
 def _find_parent(schema: Schema, name: str, error: BaseException) -> tuple[str | None, bool]:
     """Return the column inside which a name is missing, and whether in each of its elements."""
-    for statement in _statements(error):
-        for node in ast.walk(statement):
-            if not (isinstance(node, ast.Subscript) and _constant(node.slice) == name):
-                continue
-            base, is_element = node.value, False
-            while isinstance(base, ast.Subscript):
-                found = _constant(base.slice)
-                if found is not None and found in schema:
-                    return found, is_element
-                is_element = is_element or found is None
-                base = base.value
-            if isinstance(base, ast.Name) and base.id in schema and base.id != name:
-                return base.id, is_element
-            if isinstance(base, ast.Name) and f"{base.id}s" in schema:
-                return f"{base.id}s", True
-        for node in ast.walk(statement) if isinstance(error, KeyError) else ():
-            if isinstance(node, ast.Subscript) and _constant(node.slice) is None:
-                base = node.value
-                if isinstance(base, ast.Subscript) and (found := _constant(base.slice)) in schema:
-                    return found, False
     template = _find_template(error)
-    if template is not None and "is undefined" not in str(error):
-        inside = re.compile(rf"(\w+)(\[[^\]]*\])?\.{re.escape(name)}\b|(\w+)()\[['\"]{re.escape(name)}")
-        for match in inside.finditer(template):
-            column = match[1] or match[3]
-            if column in schema:
-                return column, bool(match[2])
-        for match in re.finditer(r"for \w+ in (\w+)", template):
-            if match[1] in schema:
-                return match[1], True
-    if template is None and isinstance(error, KeyError):
+    found = _find_parent_in_code(schema, name, error)
+    if found is None and template is not None and "is undefined" not in str(error):
+        found = _find_parent_in_template(schema, name, template)
+    if found is None and template is None and isinstance(error, KeyError):
         value = _find_holder(error, name)
-        for column, kind in schema.items():
-            if value is not None and _holds(kind, value):
-                return column, False
-    return None, False
+        held = (column for column, kind in schema.items() if value is not None and _holds(kind, value))
+        column = next(held, None)
+        found = None if column is None else (column, False)
+    return found or (None, False)
+
+
+def _find_parent_in_code(schema: Schema, name: str, error: BaseException) -> tuple[str, bool] | None:
+    subscripts = [
+        node
+        for statement in _statements(error)
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Subscript)
+    ]
+    for node in subscripts:
+        if _constant(node.slice) != name:
+            continue
+        base, is_element = node.value, False
+        while isinstance(base, ast.Subscript):
+            found = _constant(base.slice)
+            if found is not None and found in schema:
+                return found, is_element
+            is_element = is_element or found is None
+            base = base.value
+        if isinstance(base, ast.Name) and base.id in schema and base.id != name:
+            return base.id, is_element
+        if isinstance(base, ast.Name) and f"{base.id}s" in schema:
+            return f"{base.id}s", True
+    if isinstance(error, KeyError):
+        # The key is a variable: doc["translation"][language].
+        for node in subscripts:
+            inner = node.value if _constant(node.slice) is None else None
+            if isinstance(inner, ast.Subscript) and (found := _constant(inner.slice)) in schema:
+                assert found is not None
+                return found, False
+    return None
+
+
+def _find_parent_in_template(schema: Schema, name: str, template: str) -> tuple[str, bool] | None:
+    inside = re.compile(rf"(\w+)(\[[^\]]*\])?\.{re.escape(name)}\b|(\w+)()\[['\"]{re.escape(name)}")
+    for match in inside.finditer(template):
+        column = match[1] or match[3]
+        if column in schema:
+            return column, bool(match[2])
+    looped = (match[1] for match in re.finditer(r"for \w+ in (\w+)", template))
+    column = next((name for name in looped if name in schema), None)
+    return None if column is None else (column, True)
 
 
 def _find_holder(error: BaseException, name: str) -> Any:
@@ -416,7 +471,11 @@ def _find_holder(error: BaseException, name: str) -> Any:
             continue
         statement = _statement_at(one.tb_frame.f_code.co_filename, one.tb_lineno)
         for node in ast.walk(statement) if statement is not None else ():
-            if isinstance(node, ast.Subscript) and _constant(node.slice) == name and isinstance(node.value, ast.Name):
+            if (
+                isinstance(node, ast.Subscript)
+                and _constant(node.slice) == name
+                and isinstance(node.value, ast.Name)
+            ):
                 value = one.tb_frame.f_locals.get(node.value.id)
                 return value if type(value) is dict else None
     return None
@@ -437,7 +496,9 @@ def _find_mentioned(error: BaseException) -> list[str]:
         names += re.findall(r"\w+", template)
     for statement in _statements(error):
         names += [
-            found for node in ast.walk(statement) if (found := _constant(node)) is not None and found.isidentifier()
+            found
+            for node in ast.walk(statement)
+            if (found := _constant(node)) is not None and found.isidentifier()
         ]
     return list(dict.fromkeys(names))
 
