@@ -22,6 +22,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,12 +38,14 @@ from assay.dialects.lm_eval.compile import LmEvalTools, compile_task_files
 from assay.dialects.lm_eval.documents import DatasetLoader
 from assay.dialects.lm_eval.task_index import EntryKind
 from assay.results.rows import markdown_table
+from assay.scoring.originals.lm_eval.metrics import AGGREGATIONS
+from assay.scoring.statistics import standard_error
 from benchmarks.peers import peer_python
 from benchmarks.record import add_output_options, hand_over, setting
 
 Answer = dict[str, Any]
 """What the worker wrote about one task."""
-_WORKER = Path(__file__).with_name("lm_eval_worker.py")
+WORKER = Path(__file__).with_name("lm_eval_worker.py")
 _TOLERANCE = 1e-9
 
 
@@ -114,7 +117,7 @@ def run_workers(python: Path, jobs: Sequence[dict[str, Any]], n: int) -> Iterato
         for number in range(n):
             todo, done = folder / f"{number}.json", folder / f"{number}.jsonl"
             todo.write_text(json.dumps({"tasks": jobs[number::n]}), encoding="utf-8")
-            command = [str(python), str(_WORKER), str(todo), str(done)]
+            command = [str(python), str(WORKER), str(todo), str(done)]
             processes.append((subprocess.Popen(command, stderr=subprocess.DEVNULL), done))
         for process, done in processes:
             if process.wait():
@@ -134,6 +137,22 @@ def read_answers(files: Sequence[Path]) -> Iterator[Answer]:
                     yield answer
 
 
+@contextmanager
+def serve_rows(rows: Mapping[str, Any]) -> Iterator[None]:
+    """Give every task these rows, by split, instead of the data that its file names."""
+    import datasets
+
+    def load(*_: Any) -> Any:
+        return datasets.DatasetDict({split: datasets.Dataset.from_list(some) for split, some in rows.items()})
+
+    known = DatasetLoader.load
+    DatasetLoader.load = load  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        DatasetLoader.load = known  # type: ignore[method-assign]
+
+
 class Comparison:
     """Compares one task after the other, and counts."""
 
@@ -141,15 +160,6 @@ class Comparison:
         self._tools = tools
         self._compared: list[Compared] = []
         self._without: Counter[str] = Counter()
-        self._rows: Mapping[str, Any] = {}
-        DatasetLoader.load = self._load  # type: ignore[method-assign, assignment]
-
-    def _load(self, *_: Any) -> Any:
-        import datasets
-
-        return datasets.DatasetDict(
-            {split: datasets.Dataset.from_list(rows) for split, rows in self._rows.items()}
-        )
 
     def add(self, answer: Answer) -> None:
         """Compare one task."""
@@ -173,10 +183,10 @@ class Comparison:
 
     def _compare(self, answer: Answer) -> Compared:
         name = str(answer["name"])
-        self._rows = answer["rows"]
         settings = TaskSettings(is_faithful=True, shots=answer["shots"])
         try:
-            task = compile_task_files([name], settings, self._tools)[0].task
+            with serve_rows(answer["rows"]):
+                task = compile_task_files([name], settings, self._tools)[0].task
             samples = list(task.samples())
             requests = [list(task.requests(sample)) for sample in samples]
         except AssayError as error:
@@ -228,9 +238,16 @@ class Comparison:
             if metric.endswith("_stderr"):
                 continue
             name = metric if len(filters) == 1 else key
-            ours = functions[name]([row[name] for row in rows if name in row])
+            values = [row[name] for row in rows if name in row]
+            ours = functions[name](values)
             if not is_same(theirs, ours):
                 return f"{name}: {theirs!r:.100}, here {ours!r:.100}"
+            expected = answer["aggregated"].get(f"{metric}_stderr,{chosen}", "N/A")
+            if functions[name] is AGGREGATIONS["mean"] and expected != "N/A":
+                squares = math.fsum(float(value) ** 2 for value in values)
+                error = standard_error(len(values), math.fsum(map(float, values)), squares)
+                if not is_same(expected, error):
+                    return f"standard error of {name}: {expected!r}, here {error!r}"
         return ""
 
     def section(self) -> str:

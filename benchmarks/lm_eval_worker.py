@@ -4,8 +4,8 @@ Runs in the original's environment, started by `conformance_lm_eval.py`:
 
     python lm_eval_worker.py JOBS.json ANSWERS.jsonl
 
-JOBS.json: {"tasks": [{"name", "path", "shots"?, "rows"?}], "groups": bool}. For each task one line is
-written: the rows, the requests in order with a reply to each, and the values of every document and metric.
+JOBS.json: {"tasks": [{"name", "path", "shots"?, "rows"?, "limit"?, "max_tokens"?}], "groups"?, "model"?}.
+For each task one line is written: the rows, the requests in order with a reply to each, and the values of every document and metric.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import json
 import logging
 import os
 import random
+import signal
 import socket
 import sys
 import time
@@ -69,12 +70,23 @@ datasets.disable_progress_bars()
 N_EVALUATED, N_EXAMPLES = 6, 12
 BOOTSTRAPS = 1000
 SHOTS_SEED = 1234
+SECONDS = 90
+"""The most that one task may take."""
+
+
+class _Overdue(BaseException):
+    """A task took too long."""
+
+
+def _interrupt(*_: Any) -> None:
+    raise _Overdue
 
 
 class Worker:
     """Builds one task after the other."""
 
-    def __init__(self) -> None:
+    def __init__(self, model: str | None) -> None:
+        self._model = None if model is None else _open_model(model)
         self._factory = TaskFactory()
         self._made = lm_eval_rows.MadeRows()
         self._rows: lm_eval_rows.Rows = {}
@@ -99,6 +111,8 @@ class Worker:
             self._rows = rows
             seed_everything()
             task = self._build(entry, job.get("shots"))
+            if job.get("max_tokens") and task.config.generation_kwargs is not None:
+                task.config.generation_kwargs["max_gen_toks"] = job["max_tokens"]
             task.build_all_requests(limit=job.get("limit"))
             _check_choices(task)
             asked = {"shots": task.config.num_fewshot or 0, "requests": _list_requests(task)}
@@ -119,7 +133,7 @@ class Worker:
                     family, splits, _list_columns(config), _list_constants(config), trial, name
                 )
         except BaseException as error:
-            if isinstance(error, KeyboardInterrupt):
+            if isinstance(error, KeyboardInterrupt | _Overdue):
                 raise
             return {"name": name, "unmade": _shorten(error)}
         return {"name": name, "rows": rows, **asked}
@@ -132,8 +146,15 @@ class Worker:
         return task
 
     def _score(self, name: str, task: Any) -> dict[str, Any]:
-        for number, instance in enumerate(task.instances):
-            instance.resps = make_replies(name, number, instance, task)
+        if self._model is None:
+            for number, instance in enumerate(task.instances):
+                instance.resps = make_replies(name, number, instance, task)
+        else:
+            kind = task.instances[0].request_type
+            for instance, reply in zip(
+                task.instances, getattr(self._model, kind)(task.instances), strict=True
+            ):
+                instance.resps = [reply]
         replies = [instance.resps for instance in task.instances]
         task.apply_filters()
         by_doc: dict[int, list[Any]] = defaultdict(list)
@@ -204,6 +225,13 @@ class _Stub(Task):  # type: ignore[misc]
 
 
 _Stub.__abstractmethods__ = frozenset()
+
+
+def _open_model(folder: str) -> Any:
+    """Return the original's model over a folder of weights, in fp32."""
+    from lm_eval.models.huggingface import HFLM
+
+    return HFLM(pretrained=folder, dtype="float32", device="cpu", batch_size=8)
 
 
 def _check_choices(task: Any) -> None:
@@ -361,10 +389,18 @@ def main() -> None:
     """Run the jobs of a file."""
     jobs = json.loads(Path(sys.argv[1]).read_text("utf-8"))
     real_stdout, sys.stdout = sys.stdout, open(os.devnull, "w")  # noqa: SIM115
-    worker = Worker()
+    worker = Worker(jobs.get("model"))
+    seconds = SECONDS if jobs.get("model") is None else 0
+    signal.signal(signal.SIGALRM, _interrupt)
     with Path(sys.argv[2]).open("w", encoding="utf-8") as out:
         for job in jobs["tasks"]:
-            out.write(json.dumps(worker.run(job)) + "\n")
+            signal.alarm(seconds)
+            try:
+                answer = worker.run(job)
+            except _Overdue:
+                answer = {"name": job["name"], "unmade": f"it took more than {SECONDS} s"}
+            signal.alarm(0)
+            out.write(json.dumps(answer) + "\n")
             out.flush()
         if jobs.get("groups"):
             for group in worker.groups():

@@ -34,7 +34,7 @@ def find_task_folders(include_path: str | None) -> list[Path]:
             what = f"include_path names {name.strip()!r}, which is not a folder"
             raise UsageError(Problem("USAGE-004", what, "name a folder of task files"))
         folders.append(folder)
-    return folders
+    return list({folder.resolve(): folder for folder in folders}.values())
 
 
 def load_task_index(folders: Sequence[Path]) -> TaskIndex:

@@ -221,7 +221,7 @@ def _read_aggregations(listed: Any, where: Origin) -> tuple[GroupAggregation, ..
 
 
 def _read_aggregation(keys: Any, where: Origin) -> GroupAggregation:
-    if not isinstance(keys, Mapping) or not isinstance(keys.get("metric"), str):
+    if not isinstance(keys, Mapping) or not isinstance(keys.get("metric"), str | FunctionReference):
         what = f"aggregate_metric_list contains {keys!r:.60}, expected a dict with 'metric'"
         raise AuthorError(Problem(CODE, what, "name the metric: - metric: acc", where))
     how = keys.get("aggregation", "mean")
@@ -233,5 +233,7 @@ def _read_aggregation(keys: Any, where: Origin) -> GroupAggregation:
     if isinstance(filters, str):
         filters = [filters]
     return GroupAggregation(
-        keys["metric"], None if filters is None else tuple(filters), bool(keys.get("weight_by_size", True))
+        str(keys["metric"]),
+        None if filters is None else tuple(filters),
+        bool(keys.get("weight_by_size", True)),
     )
