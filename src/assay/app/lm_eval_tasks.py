@@ -34,7 +34,7 @@ def find_task_folders(include_path: str | None) -> list[Path]:
             what = f"include_path names {name.strip()!r}, which is not a folder"
             raise UsageError(Problem("USAGE-004", what, "name a folder of task files"))
         folders.append(folder)
-    return folders
+    return list({folder.resolve(): folder for folder in folders}.values())
 
 
 def load_task_index(folders: Sequence[Path]) -> TaskIndex:
@@ -49,6 +49,7 @@ def build_lm_eval_tools(name: str, include_path: str | None, hub: LocalHub | Non
     from assay.dialects.lm_eval.evaluation import ScoringTools
     from assay.scoring.originals.leap.aggregations import AGGREGATIONS as LEGACY_AGGREGATIONS
     from assay.scoring.originals.lm_eval.filters import FILTERS
+    from assay.scoring.originals.lm_eval.library_metrics import load_metric
     from assay.scoring.originals.lm_eval.metrics import AGGREGATIONS, METRICS, TEXT_METRICS
     from assay.scoring.originals.lm_eval.utilities import UTILITIES
 
@@ -56,12 +57,13 @@ def build_lm_eval_tools(name: str, include_path: str | None, hub: LocalHub | Non
     modules: dict[str, dict[str, Any]] = {
         "lm_eval.api.metrics": {**LEGACY_AGGREGATIONS, **AGGREGATIONS},
         "lm_eval.utils": {**UTILITIES, "logging": logging, "eval_logger": logging.getLogger("lm-eval")},
+        "evaluate": {"load": load_metric},
     }
     return LmEvalTools(
         load_task_index(folders),
         folders,
         DataPlaces(hub, cache_dir() / "datasets"),
-        ScoringTools(FILTERS, AGGREGATIONS, TEXT_METRICS, METRICS),
+        ScoringTools(FILTERS, AGGREGATIONS, TEXT_METRICS, METRICS, load_metric),
         modules,
     )
 

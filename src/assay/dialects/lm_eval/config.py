@@ -9,8 +9,8 @@ import msgspec
 
 from assay.core.errors import Problem, Problems, listing, suggest_name
 from assay.core.origin import Origin
-from assay.dialects.lm_eval.selection import SelectedTask
-from assay.dialects.lm_eval.task_files import FunctionReference, locate_file
+from assay.dialects.lm_eval.selection import SelectedTask, locate_task
+from assay.dialects.lm_eval.task_files import FunctionReference
 
 CODE = "LMEVAL-003"
 MULTIPLE_CHOICE = "multiple_choice"
@@ -39,6 +39,8 @@ class MetricEntry(NamedTuple):
     """Its name, or the author's function; None: the metric's usual one."""
     higher_is_better: bool | None = None
     arguments: Mapping[str, Any] = {}
+    is_library: bool = False
+    """Whether it is the metric of the `evaluate` library, even if lm-eval has one of the same name."""
 
     @property
     def name(self) -> str:
@@ -151,6 +153,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("metric_list", "filter_list"), (list,)),
 }
 """The keys of a task file, and the types of their values; a key may also be empty."""
+KNOWN_KEYS = frozenset(_TYPES)
 _FEWSHOT_KEYS = frozenset((*Fewshot.__struct_fields__, "fewshot_indices"))
 
 
@@ -165,11 +168,11 @@ def read_task_keys(task: SelectedTask, resolve: Callable[[FunctionReference], An
 class _KeyReader:
     def __init__(self, task: SelectedTask, resolve: Callable[[FunctionReference], Any]) -> None:
         self._name = task.name
-        self._where = Origin("(inline task)") if task.path is None else locate_file(task.path)
+        self._where = locate_task(task)
         self._problems = Problems()
         self._check_names(task.config)
         self._keys: dict[str, Any] = {
-            key: _resolve_functions(value, resolve) for key, value in task.config.items() if value is not None
+            key: resolve_functions(value, resolve) for key, value in task.config.items() if value is not None
         }
 
     def read(self) -> TaskKeys:
@@ -274,7 +277,11 @@ class _KeyReader:
             better = one.get("higher_is_better")
             entries.append(
                 MetricEntry(
-                    metric, one.get("aggregation"), None if better is None else bool(better), arguments
+                    metric,
+                    one.get("aggregation"),
+                    None if better is None else bool(better),
+                    arguments,
+                    one.get("hf_evaluate") is True,
                 )
             )
         return tuple(entries)
@@ -368,12 +375,12 @@ def read_generation(
     )
 
 
-def _resolve_functions(value: Any, resolve: Callable[[FunctionReference], Any]) -> Any:
+def resolve_functions(value: Any, resolve: Callable[[FunctionReference], Any]) -> Any:
     """Return a value with every `!function` replaced by what it refers to."""
     if isinstance(value, FunctionReference):
         return resolve(value)
     if isinstance(value, Mapping):
-        return {key: _resolve_functions(one, resolve) for key, one in value.items()}
+        return {key: resolve_functions(one, resolve) for key, one in value.items()}
     if isinstance(value, list):
-        return [_resolve_functions(one, resolve) for one in value]
+        return [resolve_functions(one, resolve) for one in value]
     return value

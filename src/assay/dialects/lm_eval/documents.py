@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,14 +31,85 @@ class DataPlaces(NamedTuple):
     """The cache folder of the `datasets` library."""
 
 
+class DatasetLoader:
+    """Loads the data of one task: from the user's folder of datasets, else by its name or files."""
+
+    def __init__(self, task: str, where: Origin, places: DataPlaces) -> None:
+        self._task = task
+        self._where = where
+        self._places = places
+        self.notes: tuple[str, ...] = ()
+
+    def load(self, path: str | None, name: str | None, arguments: Mapping[str, Any]) -> Any:
+        """Return the splits of a dataset; raise AuthorError if it cannot be loaded."""
+        try:
+            with quiet_datasets_library() as datasets:
+                return self._load_named(str(path), name, arguments, datasets)
+        except ModuleNotFoundError as error:
+            what = f"loading its data needs the package {error.name!r}, which is not installed"
+            raise AuthorError(self.build_problem(what, "pip install 'assay-eval[datasets]'")) from error
+
+    def build_problem(self, what: str, fix: str) -> Problem:
+        """Return a problem with the data of the task."""
+        return Problem(CODE, f"task {self._task!r}: {what}", fix, Origin(self._where.path))
+
+    def _load_named(self, path: str, name: str | None, given: Mapping[str, Any], datasets: Any) -> Any:
+        hub = self._places.hub
+        if hub is not None and hub.has_dataset(path, name):
+            loaded = load_folder_splits(
+                hub.folder(path, name),
+                name,
+                self._places.cache,
+                key="dataset_name",
+                make_problem=self.build_problem,
+            )
+            self.notes = loaded.notes
+            return loaded.dataset
+        arguments = {key: value for key, value in given.items() if key != "trust_remote_code"}
+        known = parse_hub_name(f"hf://{path}")
+        if arguments or known is None or Path(path).exists() or path in _list_formats(datasets):
+            return self._load_by_arguments(path, name, arguments, datasets)
+        return load_splits(known._replace(config=name))
+
+    def _load_by_arguments(
+        self, path: str, name: str | None, arguments: dict[str, Any], datasets: Any
+    ) -> Any:
+        """Return data that the task file describes in the terms of the `datasets` library."""
+        arguments = self._find_data_files(arguments)
+        try:
+            with noting_loads():
+                return datasets.load_dataset(path, name, **arguments)
+        except AuthorError:
+            raise
+        except Exception as error:
+            what = f"dataset_path {path!r} could not be loaded: {find_root_cause(error)}"
+            raise DatasetMissing(
+                self.build_problem(what, "correct dataset_path and dataset_kwargs")
+            ) from error
+
+    def _find_data_files(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments with files found in the working folder, or else beside the task file."""
+        folder = Path(self._where.path).parent
+
+        def find(value: Any) -> Any:
+            if isinstance(value, Mapping):
+                return {key: find(one) for key, one in value.items()}
+            if isinstance(value, list):
+                return [find(one) for one in value]
+            is_beside = isinstance(value, str) and not Path(value).exists() and (folder / value).exists()
+            return str(folder / value) if is_beside else value
+
+        files = arguments.get("data_files")
+        return arguments if files is None else {**arguments, "data_files": find(files)}
+
+
 class TaskSplits:
     """The splits of one task, each read once."""
 
-    def __init__(self, keys: TaskKeys, places: DataPlaces) -> None:
+    def __init__(self, keys: TaskKeys, loader: DatasetLoader) -> None:
         self._keys = keys
-        self._places = places
+        self._loader = loader
         self._read: dict[tuple[str, bool], Sequence[Document]] = {}
-        self.notes: tuple[str, ...] = ()
         self._dataset = self._load()
 
     def evaluated(self) -> tuple[str, Sequence[Document]]:
@@ -49,7 +119,9 @@ class TaskSplits:
         docs = self._documents(split, self._keys.process_docs)
         if not docs:
             raise AuthorError(
-                self._problem(f"the split {split!r} has no documents", "add data, or another split")
+                self._loader.build_problem(
+                    f"the split {split!r} has no documents", "add data, or another split"
+                )
             )
         return split, docs
 
@@ -73,7 +145,7 @@ class TaskSplits:
             if process is not None:
                 with calling_function(process, "process_docs", self._keys), quiet_datasets_library():
                     rows = process(rows)
-            self._read[known] = [dict(row) if isinstance(row, Mapping) else row for row in rows or ()]
+            self._read[known] = _list_documents(rows)
         return self._read[known]
 
     def _split(self, split: str) -> Any:
@@ -82,70 +154,41 @@ class TaskSplits:
         except (KeyError, TypeError) as error:
             names = [str(name) for name in self._dataset] if isinstance(self._dataset, Mapping) else []
             what = f"there is no split {split!r}{suggest_name(split, names)}; the data has {listing(names)}"
-            raise DatasetMissing(self._problem(what, "correct the split, or add its data")) from error
+            problem = self._loader.build_problem(what, "correct the split, or add its data")
+            raise DatasetMissing(problem) from error
 
     def _load(self) -> Any:
         keys = self._keys
         if keys.custom_dataset is not None:
             with calling_function(keys.custom_dataset, "custom_dataset", keys), noting_loads():
                 return keys.custom_dataset(**{**keys.metadata, **keys.dataset_arguments})
-        path = str(keys.dataset_path)
-        try:
-            with quiet_datasets_library() as datasets:
-                return self._load_named(path, datasets)
-        except ModuleNotFoundError as error:
-            what = f"loading its data needs the package {error.name!r}, which is not installed"
-            raise AuthorError(self._problem(what, "pip install 'assay-eval[datasets]'")) from error
+        return self._loader.load(keys.dataset_path, keys.dataset_name, keys.dataset_arguments)
 
-    def _load_named(self, path: str, datasets: Any) -> Any:
-        keys, hub = self._keys, self._places.hub
-        if hub is not None and hub.has_dataset(path, keys.dataset_name):
-            loaded = load_folder_splits(
-                hub.folder(path, keys.dataset_name),
-                keys.dataset_name,
-                self._places.cache,
-                key="dataset_name",
-                make_problem=partial(self._problem),
-            )
-            self.notes = loaded.notes
-            return loaded.dataset
-        arguments = {
-            key: value for key, value in keys.dataset_arguments.items() if key != "trust_remote_code"
-        }
-        name = parse_hub_name(f"hf://{path}")
-        if arguments or name is None or Path(path).exists() or path in _list_formats(datasets):
-            return self._load_by_arguments(path, arguments, datasets)
-        return load_splits(name._replace(config=keys.dataset_name))
 
-    def _load_by_arguments(self, path: str, arguments: dict[str, Any], datasets: Any) -> Any:
-        """Return data that the task file describes in the terms of the `datasets` library."""
-        arguments = self._find_data_files(arguments)
-        try:
-            with noting_loads():
-                return datasets.load_dataset(path, self._keys.dataset_name, **arguments)
-        except AuthorError:
-            raise
-        except Exception as error:
-            what = f"dataset_path {path!r} could not be loaded: {find_root_cause(error)}"
-            raise DatasetMissing(self._problem(what, "correct dataset_path and dataset_kwargs")) from error
+class ClassSplits:
+    """The documents of a task that a Python class defines."""
 
-    def _find_data_files(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Return the arguments with files found in the working folder, or else beside the task file."""
-        folder = Path(self._keys.where.path).parent
+    def __init__(self, task: Any, keys: TaskKeys, loader: DatasetLoader) -> None:
+        self._task = task
+        self._keys = keys
+        self._loader = loader
 
-        def find(value: Any) -> Any:
-            if isinstance(value, Mapping):
-                return {key: find(one) for key, one in value.items()}
-            if isinstance(value, list):
-                return [find(one) for one in value]
-            is_beside = isinstance(value, str) and not Path(value).exists() and (folder / value).exists()
-            return str(folder / value) if is_beside else value
+    def evaluated(self) -> tuple[str, Sequence[Document]]:
+        """Return the split to evaluate, and its documents."""
+        with calling_function(self._task.test_docs, "the class", self._keys), quiet_datasets_library():
+            docs = _list_documents(self._task.eval_docs)
+        if not docs:
+            raise AuthorError(self._loader.build_problem("the class has no documents", "add data"))
+        return str(self._keys.eval_split), docs
 
-        files = arguments.get("data_files")
-        return arguments if files is None else {**arguments, "data_files": find(files)}
+    def examples(self) -> Sequence[Document]:
+        """Return the documents that examples are drawn from."""
+        with calling_function(self._task.fewshot_docs, "fewshot_docs", self._keys), quiet_datasets_library():
+            return _list_documents(self._task.fewshot_docs())
 
-    def _problem(self, what: str, fix: str) -> Problem:
-        return Problem(CODE, f"task {self._keys.name!r}: {what}", fix, Origin(self._keys.where.path))
+
+def _list_documents(rows: Any) -> Sequence[Document]:
+    return [dict(row) if isinstance(row, Mapping) else row for row in rows or ()]
 
 
 def _list_formats(datasets: Any) -> frozenset[str]:

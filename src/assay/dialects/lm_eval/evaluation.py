@@ -15,12 +15,14 @@ from assay.core.errors import (
     reraise_interrupt,
     suggest_name,
 )
+from assay.core.request import Span
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood, Outcome
 from assay.core.sample import Sample
 from assay.core.task import AnsweredRequest
 from assay.dialects.lm_eval.calling import describe_error
 from assay.dialects.lm_eval.config import (
     CODE,
+    GENERATE_UNTIL,
     LOGLIKELIHOOD,
     MULTIPLE_CHOICE,
     ROLLING,
@@ -28,9 +30,11 @@ from assay.dialects.lm_eval.config import (
     MetricEntry,
     TaskKeys,
 )
-from assay.dialects.lm_eval.rendering import Document, DocumentReader
+from assay.dialects.lm_eval.rendering import Document, DocumentReader, UnreadableValue
 
 UNCONDITIONAL = "unconditional"
+OWN_REQUEST = "request"
+"""The role of a request that an author's class builds."""
 NO_OPTION = -100
 """The original's number of an option that does not exist."""
 _WORDS = re.compile(r"\s+")
@@ -45,6 +49,8 @@ class ScoringTools(NamedTuple):
     """Metrics that score a single reply."""
     known_metrics: Mapping[str, tuple[str, bool]]
     """The aggregation of each metric, and whether higher is better."""
+    load_metric: Callable[[str], Any]
+    """Returns a metric of the `evaluate` library; raises what its installation raises."""
 
 
 class TaskScoring:
@@ -67,6 +73,7 @@ class TaskScoring:
         self._names = frozenset(entry.name for entry in keys.metrics)
         self._functions: dict[str, Callable[[Any], Any]] = {}
         self._better: dict[str, bool] = {}
+        self._library: dict[str, Callable[..., Any]] = {}
         for entry in keys.metrics:
             self._add_metric(entry)
         for name in {
@@ -127,11 +134,12 @@ class TaskScoring:
         """Find how a metric is aggregated; raise if it is not known."""
         name, (usual, better) = entry.name, self._tools.known_metrics.get(entry.name, (None, True))
         is_own = not isinstance(entry.metric, str) or self.keys.process_results is not None
-        if usual is None and not is_own:
+        if not is_own and self.keys.output_type == GENERATE_UNTIL and (usual is None or entry.is_library):
+            self._library[name] = self._load_metric(name)
+        elif usual is None and not is_own:
+            what = f"output_type {self.keys.output_type} has no metric {name!r}"
             near = suggest_name(name, self._tools.known_metrics)
-            what = f"there is no metric {name!r}{near}"
-            fix = "use a metric of lm-eval, or write a function: metric: !function utils.NAME"
-            self._fail(f"{what} (the `evaluate` library's metrics are not supported)", fix)
+            self._fail(f"{what}{near}", "use a metric of lm-eval, or write process_results: !function")
         how = entry.aggregation or usual or "mean"
         if isinstance(how, str) and how not in self._tools.aggregations:
             near = suggest_name(how, self._tools.aggregations)
@@ -143,6 +151,18 @@ class TaskScoring:
             self._better[self._name(name, chosen)] = (
                 better if entry.higher_is_better is None else entry.higher_is_better
             )
+
+    def _load_metric(self, name: str) -> Callable[..., Any]:
+        """Return the function of a metric of the `evaluate` library."""
+        try:
+            compute: Callable[..., Any] = self._tools.load_metric(name).compute
+        except Exception as error:
+            near = suggest_name(name, self._tools.known_metrics)
+            what = f"there is no metric {name!r}{near}, and the `evaluate` library does not load it: {error}"
+            fix = "use a metric of lm-eval, or write a function: metric: !function utils.NAME"
+            problem = Problem(CODE, f"task {self.keys.name!r}: {what}", fix, self.keys.where)
+            raise AuthorError(problem) from error
+        return compute
 
     def _fail(self, what: str, fix: str) -> None:
         raise AuthorError(Problem(CODE, f"task {self.keys.name!r}: {what}", fix, self.keys.where))
@@ -166,7 +186,9 @@ class TaskScoring:
             values = self._score_options(doc, results)
         elif output_type == LOGLIKELIHOOD:
             (likelihood, is_greedy) = results[0]
-            values = {"perplexity": likelihood, "acc": int(is_greedy)}
+            values = {"perplexity": likelihood}
+            if "acc" in self._names:
+                values["acc"] = int(is_greedy)
         elif output_type == ROLLING:
             text = self._reader.read_target(doc, self.keys.doc_to_target)
             by_byte = (results[0], len(text.encode()))
@@ -194,12 +216,13 @@ class TaskScoring:
             "acc": float(best in right),
             "acc_norm": float(by_char in right),
             "acc_bytes": float(by_byte in right),
-            "exact_match": int(any(greedy[one] for one in right if one != NO_OPTION)),
             "f1": (gold, best),
             "mcc": (gold, best),
             "brier_score": (gold, _softmax(sums)),
             "likelihood": (gold, sums),
         }
+        if "exact_match" in self._names:
+            values["exact_match"] = int(any(greedy[one] for one in right if one != NO_OPTION))
         if self.needs_unconditional:
             alone = [likelihood for likelihood, _ in results[len(choices) :]]
             gains = [one - other for one, other in zip(sums, alone, strict=True)]
@@ -235,7 +258,7 @@ class TaskScoring:
 
     def _call_metric(self, entry: MetricEntry, gold: Any, result: Any) -> Any:
         if isinstance(entry.metric, str):
-            function = self._tools.text_metrics.get(entry.metric)
+            function = self._library.get(entry.metric) or self._tools.text_metrics.get(entry.metric)
             if function is None:
                 return (gold, result)  # Metrics of whole lists: BLEU and others.
             return function(references=[gold], predictions=[result], **entry.arguments)
@@ -294,6 +317,26 @@ class Evaluation:
         return self._scoring.higher_is_better()
 
 
+class _UnknownFirstChoice:
+    """Stands for "yes" or "no" where the server does not report it; raises if the difference matters."""
+
+    def __bool__(self) -> bool:
+        raise UnreadableValue(
+            "the metric needs to know whether the text is the model's first choice, "
+            "which this server does not report"
+        )
+
+    __int__ = __float__ = __index__ = __bool__
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+UNKNOWN_FIRST_CHOICE = _UnknownFirstChoice()
+
+
 def collect_replies(answers: Sequence[AnsweredRequest]) -> list[list[Any]] | Failure:
     """Return the replies as lm-eval's code expects them: a list of repeats for each request, in order."""
     outcomes = [(answered.request, answered.response.outcome) for answered in answers]
@@ -301,22 +344,25 @@ def collect_replies(answers: Sequence[AnsweredRequest]) -> list[list[Any]] | Fai
     if failed is not None:
         return failed
     texts: list[str] = []
-    numbers: list[tuple[bool, int, list[Any]]] = []
+    numbered: list[tuple[bool, int, list[Any]]] = []
     for request, outcome in outcomes:
+        is_own = request.role == OWN_REQUEST
         if isinstance(outcome, Completion):
-            texts += [output.text for output in outcome.outputs]
+            replies = [output.text for output in outcome.outputs]
+            if is_own:
+                numbered.append((False, request.index, replies))
+            else:
+                texts += replies
         elif isinstance(outcome, LabelProbs):
             return [[reply] for reply in _read_label_probs(outcome)]
         elif isinstance(outcome, Likelihood):
-            reply = (
-                outcome.sum_logprob
-                if request.role == "text"
-                else (outcome.sum_logprob, bool(outcome.is_greedy))
-            )
-            numbers.append((request.role == UNCONDITIONAL, request.index, [reply]))
+            is_greedy = UNKNOWN_FIRST_CHOICE if outcome.is_greedy is None else outcome.is_greedy
+            is_text = isinstance(request.ask, Span) and request.ask.windows is not None
+            reply = outcome.sum_logprob if is_text else (outcome.sum_logprob, is_greedy)
+            numbered.append((request.role == UNCONDITIONAL, request.index, [reply]))
     if texts:
         return [texts]
-    return [reply for _, _, reply in sorted(numbers, key=lambda one: one[:2])]
+    return [reply for _, _, reply in sorted(numbered, key=lambda one: one[:2])]
 
 
 def _read_label_probs(outcome: Outcome) -> list[tuple[float, bool]]:
@@ -347,7 +393,7 @@ class _WithDefault(dict[str, Any]):
 def _find_option(gold: Any, choices: Sequence[Any]) -> int:
     if isinstance(gold, str):
         return list(choices).index(gold) if gold in choices else NO_OPTION
-    return int(gold) if gold < len(choices) else NO_OPTION
+    return int(gold) if gold is not None and gold < len(choices) else NO_OPTION
 
 
 def _argmax(numbers: Sequence[float]) -> int:

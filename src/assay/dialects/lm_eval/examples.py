@@ -7,7 +7,7 @@ of a task, one after the other; a faithful run does the same.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from assay.core.errors import AuthorError, Problem, listing, suggest_name
@@ -17,7 +17,6 @@ from assay.dialects.lm_eval.config import CODE
 from assay.dialects.lm_eval.rendering import Document
 
 ORIGINAL_SEED = 1234
-SAMPLERS = ("default", "first_n")
 
 
 class ExamplePool(Protocol):
@@ -27,25 +26,69 @@ class ExamplePool(Protocol):
         """Return the examples of a document; documents are drawn for in order, each once."""
 
 
-class FirstExamples:
-    """The first documents of the pool."""
+class ContextSampler:
+    """lm-eval's default sampler, and the base class of authors' samplers."""
 
-    def __init__(self, docs: Sequence[Document], n: int, *, excludes: bool) -> None:
-        self._docs = docs
-        self._n = n
-        self._excludes = excludes
+    def __init__(
+        self,
+        df: Sequence[Document] | None = None,
+        *,
+        rnd: int | None = None,
+        fewshot_indices: Sequence[int] | None = None,
+        **_: Any,
+    ) -> None:
+        self.rnd = random.Random(rnd)
+        self.df = df or []
+        self.fewshot_indices = fewshot_indices
+        self._loaded = False
 
-    def draw(self, number: int, doc: Document, sample_id: str) -> Sequence[Document]:
-        """Return the first documents; without the evaluated one if the pool contains it."""
-        if not self._excludes:
-            return self._docs[: self._n]
-        chosen: list[Document] = []
-        for one in self._docs:
-            if len(chosen) == self._n:
-                break
-            if one != doc:
-                chosen.append(one)
-        return chosen
+    def sample(
+        self, n: int, eval_doc: Document | None = None, df: Any = None, **_: Any
+    ) -> Sequence[Document]:
+        """Return n documents, without the evaluated one if it is given."""
+        if df:
+            self.replace_df(df)
+        if n == 0:
+            return []
+        if not eval_doc:
+            return self.rnd.sample(self.fewshot_docs(), n)
+        drawn = self.rm_eval_doc(eval_doc, self.rnd.sample(self.fewshot_docs(), n + 1), n)
+        if len(drawn) < n:
+            # Several copies of the document were drawn.
+            drawn = self.rnd.sample(self.rm_eval_doc(eval_doc, self.fewshot_docs()), n)
+        return drawn
+
+    def set_rnd(self, rnd: int | None) -> ContextSampler:
+        """Seed the draws."""
+        self.rnd = random.Random(rnd)
+        return self
+
+    def replace_df(self, df: Sequence[Document]) -> ContextSampler:
+        """Draw from other documents."""
+        self.df, self._loaded = df, False
+        return self
+
+    def fewshot_docs(self) -> list[Document]:
+        """Return the documents to draw from."""
+        if self.fewshot_indices and not self._loaded:
+            self.df = [self.df[at] for at in self.fewshot_indices]
+        self._loaded = True
+        return list(self.df)
+
+    @staticmethod
+    def rm_eval_doc(doc: Document, _iter: Iterable[Document], n: int | None = None) -> list[Document]:
+        """Return at most n documents that differ from one."""
+        return [one for one in _iter if one != doc][:n]
+
+
+class FirstNSampler(ContextSampler):
+    """The first documents, in order."""
+
+    def sample(
+        self, n: int, eval_doc: Document | None = None, df: Any = None, **_: Any
+    ) -> Sequence[Document]:
+        """Return the first n documents, without the evaluated one if it is given."""
+        return self.df[:n] if eval_doc is None else self.rm_eval_doc(eval_doc, self.df, n)
 
 
 class SeededExamples:
@@ -70,37 +113,21 @@ class SeededExamples:
         return chosen
 
 
-class OriginalExamples:
-    """Documents drawn as the original does, with one generator for all documents in order."""
+class SamplerExamples:
+    """Documents drawn by a sampler, with one generator for all documents in order."""
 
-    def __init__(self, docs: Sequence[Document], n: int, *, seed: int, excludes: bool) -> None:
-        self._docs = list(docs)
-        self._n = n
-        self._excludes = excludes
-        self._random = random.Random(seed)
-
-    def draw(self, number: int, doc: Document, sample_id: str) -> Sequence[Document]:
-        """Return a document's examples."""
-        if not self._excludes:
-            return self._random.sample(self._docs, self._n)
-        drawn = [one for one in self._random.sample(self._docs, self._n + 1) if one != doc][: self._n]
-        if len(drawn) < self._n:
-            # Several copies of the document were drawn.
-            drawn = self._random.sample([one for one in self._docs if one != doc], self._n)
-        return drawn
-
-
-class AuthorExamples:
-    """Documents drawn by a sampler class of the author."""
-
-    def __init__(self, sampler: Any, n: int, *, excludes: bool) -> None:
+    def __init__(self, sampler: ContextSampler, n: int, *, excludes: bool) -> None:
         self._sampler = sampler
         self._n = n
         self._excludes = excludes
 
     def draw(self, number: int, doc: Document, sample_id: str) -> Sequence[Document]:
-        """Return what the author's sampler draws."""
+        """Return what the sampler draws."""
         return list(self._sampler.sample(self._n, eval_doc=doc if self._excludes else None))
+
+
+SAMPLERS = {"default": ContextSampler, "first_n": FirstNSampler}
+"""The samplers by the names that task files use."""
 
 
 def build_pool(
@@ -124,15 +151,11 @@ def build_pool(
             f"task {task!r} needs {n} examples, but only {max(len(docs) - excludes, 0)} documents can serve"
         )
         raise AuthorError(Problem(CODE, what, "use fewer: --shots N", where))
-    if isinstance(sampler, type):
-        made = sampler(list(docs), rnd=seed)
-        return AuthorExamples(made, n, excludes=excludes)
-    if sampler == "first_n":
-        return FirstExamples(docs, n, excludes=excludes)
-    if sampler != "default":
+    cls = sampler if isinstance(sampler, type) else SAMPLERS.get(str(sampler))
+    if cls is None:
         near = suggest_name(str(sampler), SAMPLERS)
         what = f"task {task!r}: fewshot_config.sampler is {sampler!r}{near}"
         raise AuthorError(Problem(CODE, what, f"use one of {listing(SAMPLERS)}", where))
-    if is_faithful:
-        return OriginalExamples(docs, n, seed=seed, excludes=excludes)
-    return SeededExamples(docs, n, seed=seed, task=task)
+    if cls is ContextSampler and not is_faithful:
+        return SeededExamples(docs, n, seed=seed, task=task)
+    return SamplerExamples(cls(list(docs), rnd=None).set_rnd(seed), n, excludes=excludes)

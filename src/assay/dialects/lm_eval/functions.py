@@ -12,6 +12,8 @@ from typing import Any, TypeVar
 
 from assay.core.errors import AuthorError, Problem, suggest_name
 from assay.core.origin import Origin
+from assay.dialects.lm_eval.examples import ContextSampler, FirstNSampler
+from assay.dialects.lm_eval.task_classes import ConfigurableTask, Instance, Task, TaskConfig
 from assay.dialects.lm_eval.task_files import FunctionReference, locate_file
 from assay.dialects.shared.author_modules import AuthorModules, Namespaces
 
@@ -68,10 +70,11 @@ class AuthorFunctions:
         return self._modules[root]
 
 
-def build_package(
-    filters: Mapping[str, type], metrics: Mapping[str, Any], utilities: Mapping[str, Any]
-) -> tuple[Namespaces, dict[str, type]]:
-    """Return stand-ins for the modules of lm-eval that tasks import, and the filters they can register."""
+def build_package(filters: Mapping[str, type], modules: Namespaces) -> tuple[Namespaces, dict[str, type]]:
+    """Return stand-ins for the modules of lm-eval that tasks import, and the filters they can register.
+
+    `modules` are further ones, with what the application provides.
+    """
     known = dict(filters)
 
     def register_filter(*names: str) -> Callable[[T], T]:
@@ -92,41 +95,15 @@ def build_package(
             "register_metric": register_nothing,
             "register_aggregation": register_nothing,
         },
-        "lm_eval.api.metrics": dict(metrics),
         "lm_eval.api.instance": {"Instance": Instance},
+        "lm_eval.api.samplers": {"ContextSampler": ContextSampler, "FirstNSampler": FirstNSampler},
+        "lm_eval.api.task": {"Task": Task, "ConfigurableTask": ConfigurableTask, "TaskConfig": TaskConfig},
         "lm_eval.filters.extraction": {
             **base,
             "RegexFilter": filters["regex"],
             "MultiChoiceRegexFilter": filters["multi_choice_regex"],
             "WhitespaceFilter": filters["remove_whitespace"],
         },
-        "lm_eval.utils": dict(utilities),
+        **modules,
     }
     return package, known
-
-
-class Instance:
-    """A request, as authors' code creates and reads it."""
-
-    def __init__(
-        self,
-        request_type: str,
-        doc: Any,
-        arguments: tuple[Any, ...],
-        idx: int,
-        metadata: tuple[Any, ...] = (None, None, None),
-        **more: Any,
-    ) -> None:
-        self.request_type = request_type
-        self.doc = doc
-        self.arguments = arguments
-        self.idx = idx
-        self.metadata = metadata
-        self.resps: list[Any] = []
-        self.filtered_resps: dict[str, Any] = {}
-        vars(self).update(more)
-
-    @property
-    def args(self) -> tuple[Any, ...]:
-        """Return the arguments as a tuple."""
-        return self.arguments if isinstance(self.arguments, tuple) else (self.arguments,)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from assay.core.media import AnyMedia, Medium
 from assay.core.method import Method
 from assay.core.prompt import Message, Prompt
 from assay.core.request import Ask, Generate, Labels, Request, Sampling, Span, Windows, make_request
@@ -12,9 +13,14 @@ from assay.core.sample import Sample
 from assay.core.task import ComponentSpec, Scorer, TaskSpec
 from assay.dialects.lm_eval.config import GENERATE_UNTIL, LOGLIKELIHOOD, ROLLING, TaskKeys
 from assay.dialects.lm_eval.contexts import ChatForm, Contexts
-from assay.dialects.lm_eval.evaluation import UNCONDITIONAL, Evaluation, TaskScoring
-from assay.dialects.lm_eval.rendering import Document, DocumentReader
+from assay.dialects.lm_eval.evaluation import OWN_REQUEST, UNCONDITIONAL, Evaluation, TaskScoring
+from assay.dialects.lm_eval.media import attach_media, read_medium
+from assay.dialects.lm_eval.rendering import Document, DocumentReader, UnreadableValue
+from assay.dialects.lm_eval.task_classes import list_instances, overrides
 from assay.dialects.shared.described_task import DescribedTask, get_prompt_before_answer
+
+SamplingReader = Callable[[Mapping[str, Any]], Sampling]
+"""Returns the sampling that `generation_kwargs` describe, with the user's settings."""
 
 
 class PreparedDocument(NamedTuple):
@@ -35,7 +41,7 @@ class LmEvalTask(DescribedTask):
         samples: Sequence[Sample],
         documents: Mapping[str, PreparedDocument],
         scoring: TaskScoring,
-        builder: RequestBuilder,
+        builder: RequestBuilder | ClassRequestBuilder,
     ) -> None:
         super().__init__(spec)
         self._samples = samples
@@ -116,7 +122,8 @@ class RequestBuilder:
         if keys.output_type == ROLLING:
             yield "text", 0, Span(str(self._read_target(doc)), 0, windows=Windows("classic"))
             return
-        prompts = self._contexts.write(doc, examples, self._chat)
+        media = self._read_media(doc)
+        prompts = [attach_media(one, media) for one in self._contexts.write(doc, examples, self._chat)]
         if keys.output_type == GENERATE_UNTIL:
             for index in range(keys.repeats):
                 yield "answer", index, Generate(prompts[0], self._sampling)
@@ -141,6 +148,14 @@ class RequestBuilder:
             for index, choice in enumerate(choices):
                 yield UNCONDITIONAL, index, build_span("", f"{delimiter}{choice}")
 
+    def _read_media(self, doc: Document) -> list[AnyMedia]:
+        keys = self._keys
+        return [
+            read_medium(value, medium)
+            for key, medium in ((keys.doc_to_image, Medium.IMAGE), (keys.doc_to_audio, Medium.AUDIO))
+            for value in self._reader.read_media(doc, key)
+        ]
+
     def _read_target(self, doc: Document) -> Any:
         return self._reader.read_target(doc, self._keys.doc_to_target)
 
@@ -150,6 +165,44 @@ class RequestBuilder:
         if self._chat is not None and (not prefix or prefix[-1:].isspace()):
             return ""
         return self._keys.target_delimiter
+
+
+class ClassRequestBuilder:
+    """Builds the asks of a task whose class constructs its requests itself."""
+
+    def __init__(self, task: Any, keys: TaskKeys, contexts: Contexts, sampling: SamplingReader) -> None:
+        self._task = task
+        self._keys = keys
+        self._contexts = contexts
+        self._sampling = sampling
+
+    def build(
+        self, doc: Document, examples: Sequence[Document], method: Method
+    ) -> Iterator[tuple[str, int, Ask]]:
+        """Yield (role, index, ask) for a document."""
+        instances = list_instances(self._task, self._keys.name, doc, 0, self._write_context(doc, examples))
+        for index, instance in enumerate(instances):
+            yield OWN_REQUEST, index, self._build_ask(instance)
+
+    def find_method(self, doc: Document, examples: Sequence[Document]) -> Method:
+        """Return the method of a document's requests: a generated text decides."""
+        asks = [ask for _, _, ask in self.build(doc, examples, Method.GEN)]
+        return Method.GEN if any(isinstance(ask, Generate) for ask in asks) else Method.PPL
+
+    def _write_context(self, doc: Document, examples: Sequence[Document]) -> Any:
+        if overrides(self._task, "fewshot_context"):
+            return self._task.fewshot_context(doc, num_fewshot=len(examples))
+        return self._contexts.write(doc, examples)[0]
+
+    def _build_ask(self, instance: Any) -> Ask:
+        arguments = instance.args
+        if instance.request_type == GENERATE_UNTIL:
+            return Generate(str(arguments[0]), self._sampling(arguments[1]))
+        if instance.request_type == LOGLIKELIHOOD:
+            return build_span(str(arguments[0]), str(arguments[1]))
+        if instance.request_type == ROLLING:
+            return Span(str(arguments[0]), 0, windows=Windows("classic"))
+        raise UnreadableValue(f"construct_requests gives a request of the type {instance.request_type!r}")
 
 
 def build_span(prompt: Prompt, continuation: str) -> Span:

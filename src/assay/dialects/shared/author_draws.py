@@ -18,16 +18,34 @@ def seeded_draws(seed: int, *parts: str) -> Iterator[Callable[..., None]]:
     Yields a function that seeds them again for one row, so that a draw depends only on the seed and the row,
     not on earlier rows.
     """
-    known, known_np = random.getstate(), np.random.get_state()
 
     def seed_for(*more: str) -> None:
         number = rank(seed, *parts, *more)
-        random.seed(number)  # noqa: TID251 (authors' code uses the global generator)
-        np.random.seed(number % (1 << 32))
+        _seed_generators(number, number % (1 << 32))
 
-    seed_for()
-    try:
+    with _restoring_generators():
+        seed_for()
         yield seed_for
+
+
+@contextmanager
+def fixed_draws(number: int, numpy_number: int) -> Iterator[None]:
+    """Seed the global generators with an original's own numbers, and restore their state afterwards."""
+    with _restoring_generators():
+        _seed_generators(number, numpy_number)
+        yield
+
+
+def _seed_generators(number: int, numpy_number: int) -> None:
+    random.seed(number)  # noqa: TID251 (authors' code uses the global generator)
+    np.random.seed(numpy_number)
+
+
+@contextmanager
+def _restoring_generators() -> Iterator[None]:
+    known, known_np = random.getstate(), np.random.get_state()
+    try:
+        yield
     finally:
         random.setstate(known)
         np.random.set_state(known_np)

@@ -303,7 +303,8 @@ def test_names_are_detected(write: Callable[..., Path], tmp_path: Path) -> None:
             ("unknown key 'doc_to_txt'", "did you mean 'doc_to_text'"),
         ),
         (CHOICE.replace("multiple_choice", "choices"), "LMEVAL-003", ("output_type is 'choices'",)),
-        (CHOICE + "metric_list: [{metric: accuracy}]\n", "LMEVAL-003", ("there is no metric 'accuracy'",)),
+        (CHOICE + "metric_list: [{metric: accuracy}]\n", "LMEVAL-003", ("has no metric 'accuracy'",)),
+        (TEXT + "metric_list: [{metric: exact_mach}]\n", "LMEVAL-003", ("there is no metric 'exact_mach'",)),
         (
             TEXT + "filter_list: [{name: f, filter: [{function: regexp}]}]\n",
             "LMEVAL-003",
@@ -313,7 +314,7 @@ def test_names_are_detected(write: Callable[..., Path], tmp_path: Path) -> None:
         (CHOICE.replace("test_split: test", "test_split: tset"), "LMEVAL-005", ("no split 'tset'", "'test'")),
         (CHOICE.replace("{{q}}", "{{question}}"), "LMEVAL-006", ("'question' is undefined", "Capital of")),
         (CHOICE.replace("doc_to_choice: options", "doc_to_choice: q"), "LMEVAL-006", ("expected a list",)),
-        ("class: !function x.Task\ntask: own\n", "LMEVAL-008", ("Python class", "not supported")),
+        ("class: !function x.Task\ntask: own\n", "LMEVAL-004", ("x.py does not exist",)),
     ],
 )
 def test_a_mistake_is_reported_before_the_run(

@@ -18,6 +18,15 @@ Replies = Sequence[Any]
 Documents = Sequence[Any]
 
 INVALID = "[invalid]"
+_TAGGED_WORD = re.compile(r"\('([^']*)', '([^']*)'\)")
+_ENTITY_LABELS = {
+    **dict.fromkeys(("person", "people", "persons", "per"), "PER"),
+    **dict.fromkeys(("location", "counties", "places", "country", "continent", "loc"), "LOC"),
+    **dict.fromkeys(("organization", "company", "org"), "ORG"),
+    **dict.fromkeys(("time", "date"), "DATE"),
+}
+_ENTITY_LABEL = re.compile(rf"\b({'|'.join(_ENTITY_LABELS)})\s*:")
+_ENTITIES = re.compile(r"\b(PER|LOC|ORG|DATE):\s*([^$]+)")
 _NUMBER_AFTER_MARK = r"#### (\-?[0-9\.\,]+)"
 
 
@@ -100,6 +109,35 @@ class MapFilter(_EachReply):
 
     def _change(self, reply: Any) -> Any:
         return self.mapping_dict.get(reply, self.default_value)
+
+
+class PartsOfSpeechFilter(_EachReply):
+    """The tags of a reply such as `[('cats', 'NOUN'), ('sleep', 'VERB')]`."""
+
+    def __init__(
+        self, regex_pattern: str = r"\['(.*?)'\]", group_select: int = 0, fallback: Any = None
+    ) -> None:
+        self.regex_pattern = regex_pattern
+        self.group_select = group_select
+        self.fallback = ["invalid"] if fallback is None else fallback
+
+    def _change(self, reply: Any) -> Any:
+        words = _TAGGED_WORD.findall(reply) if isinstance(reply, str) else reply
+        return [tag for _, tag in words] or self.fallback
+
+
+class EntitySpanFilter(_EachReply):
+    """Named entities of a reply such as `PER: Ann, Ben $$ LOC: none` as `per: ann $ per: ben`."""
+
+    def _change(self, reply: Any) -> Any:
+        text = _ENTITY_LABEL.sub(lambda match: f"{_ENTITY_LABELS[match[1]]}:", reply.lower())
+        text = text.replace("$$", "$").rstrip("$").replace("\n", "$").strip()
+        return " $ ".join(
+            f"{label.lower()}: {entity.strip()}"
+            for label, entities in _ENTITIES.findall(text)
+            for entity in entities.split(",")
+            if entity.strip() != "none"
+        )
 
 
 class TakeFirstFilter(Filter):
@@ -215,6 +253,8 @@ FILTERS: dict[str, type[Filter]] = {
     "map": MapFilter,
     "lowercase": LowercaseFilter,
     "uppercase": UppercaseFilter,
+    "regex_pos": PartsOfSpeechFilter,
+    "format_span": EntitySpanFilter,
     "custom": CustomFilter,
 }
 """The filters by the names that task files use."""

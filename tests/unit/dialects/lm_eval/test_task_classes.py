@@ -1,0 +1,242 @@
+"""Tasks that a Python class defines, and what authors' code imports; expected texts are written by hand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assay.app.lm_eval_tasks import build_lm_eval_tools
+from assay.core.compilation import Compilation
+from assay.core.errors import AssayError
+from assay.core.media import Image
+from assay.core.method import Method
+from assay.core.prompt import Message
+from assay.core.request import Generate, Request, Span
+from assay.core.response import Completion, Failure, Finish, Likelihood, Outcome, Output, Response
+from assay.core.task import AnsweredRequest, ComponentSpec, TaskSettings
+from assay.dialects.lm_eval.compile import compile_task_files
+from assay.dialects.lm_eval.evaluation import Evaluation
+from assay.dialects.lm_eval.task import LmEvalTask
+
+pytest.importorskip("datasets")
+
+ROWS = [
+    {"id": "a", "q": "Capital of France?", "a": "Paris"},
+    {"id": "b", "q": "Capital of Norway?", "a": ""},
+]
+CLASS = """
+from lm_eval.api.instance import Instance
+from lm_eval.api.metrics import mean
+from lm_eval.api.task import ConfigurableTask
+
+
+class Capitals(ConfigurableTask):
+    VERSION = 2
+    DATASET_PATH = "json"
+
+    def __init__(self, config=None):
+        super().__init__(config={"dataset_kwargs": {"data_files": {"validation": "rows.jsonl"}}})
+
+    def has_training_docs(self):
+        return False
+
+    def has_validation_docs(self):
+        return True
+
+    def validation_docs(self):
+        return self.dataset["validation"]
+
+    def doc_to_text(self, doc):
+        return f"Question: {doc['q']} Answer:"
+
+    def doc_to_target(self, doc):
+        return " " + doc["a"]
+
+    def construct_requests(self, doc, ctx, **kwargs):
+        kwargs.pop("chat_template"), kwargs.pop("apply_chat_template")
+        return [
+            Instance(
+                request_type="generate_until",
+                doc=doc,
+                arguments=(ctx, {"until": ["\\n"], "max_gen_toks": 7}),
+                idx=0,
+                **kwargs,
+            ),
+            Instance(
+                request_type="loglikelihood", doc=doc, arguments=(ctx, " unanswerable"), idx=0, **kwargs
+            ),
+        ]
+
+    def process_results(self, doc, results):
+        text, (likelihood, is_greedy) = results
+        return {"contains": int(doc["a"] in text), "unanswerable": likelihood}
+
+    def aggregation(self):
+        return {"contains": mean, "unanswerable": mean}
+
+    def higher_is_better(self):
+        return {"contains": True, "unanswerable": False}
+"""
+TEXT = """
+task: sums
+dataset_path: json
+dataset_kwargs:
+  data_files: {test: rows.jsonl}
+test_split: test
+doc_to_text: q
+doc_to_target: a
+"""
+
+
+def compile_in(
+    folder: Path, yaml: str, rows: Sequence[Any] = ROWS, settings: TaskSettings | None = None, **files: str
+) -> Compilation[LmEvalTask]:
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for stem, text in files.items():
+        (folder / f"{stem}.py").write_text(text)
+    (folder / "task.yaml").write_text(yaml)
+    path = str(folder / "task.yaml")
+    compiled = compile_task_files([path], settings or TaskSettings(), build_lm_eval_tools(path, None, None))
+    return compiled[0]
+
+
+def list_requests(task: LmEvalTask, number: int = 0) -> Sequence[Request]:
+    return task.requests(list(task.samples())[number])
+
+
+def read_evaluation(task: LmEvalTask) -> Evaluation:
+    spec = task.scorers()[0]
+    assert isinstance(spec, ComponentSpec)
+    evaluation = spec.args["author"]
+    assert isinstance(evaluation, Evaluation)
+    return evaluation
+
+
+def answer(requests: Sequence[Request], outcomes: Sequence[Outcome]) -> list[AnsweredRequest]:
+    return [
+        AnsweredRequest(request, Response(request.id, request.key, outcome))
+        for request, outcome in zip(requests, outcomes, strict=True)
+    ]
+
+
+def say(text: str) -> Completion:
+    return Completion((Output(text, Finish.STOP, 1),), 1)
+
+
+def score_text(task: LmEvalTask, text: str, number: int = 0) -> Any:
+    sample = list(task.samples())[number]
+    return read_evaluation(task).values(sample, answer(task.requests(sample), [say(text)]))
+
+
+@pytest.fixture
+def folder(tmp_path: Path, empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_class_asks_and_scores_by_its_own_methods(folder: Path) -> None:
+    compiled = compile_in(folder, "task: capitals\nclass: !function own.Capitals\n", own=CLASS)
+    task = compiled.task
+    generate, span = (request.ask for request in list_requests(task))
+    assert isinstance(generate, Generate)
+    assert (generate.prompt, generate.sampling.stop, generate.sampling.max_tokens) == (
+        "Question: Capital of France? Answer:",
+        ("\n",),
+        7,
+    )
+    assert span == Span("Question: Capital of France? Answer: unanswerable", 36)
+    assert (task.spec.methods, task.spec.settings["version"]) == ((Method.GEN,), "2")
+    sample = next(iter(task.samples()))
+    outcomes = [say("It is Paris."), Likelihood(-2.5, 1, 1, 1, None, 1)]
+    evaluation = read_evaluation(task)
+    assert evaluation.values(sample, answer(task.requests(sample), outcomes)) == {
+        "contains": 1,
+        "unanswerable": -2.5,
+    }
+    assert evaluation.higher_is_better()["unanswerable"] is False
+
+
+def test_a_class_without_own_requests_is_asked_as_its_keys_say(folder: Path) -> None:
+    code = "from lm_eval.api.task import ConfigurableTask\n\n\nclass Own(ConfigurableTask):\n"
+    code += "    def doc_to_text(self, doc, doc_to_text=None):\n        return doc['q'].upper()\n"
+    task = compile_in(folder, TEXT + "class: !function own.Own\n", own=code).task
+    ask = list_requests(task)[0].ask
+    assert isinstance(ask, Generate)
+    assert ask.prompt == "CAPITAL OF FRANCE?"
+    assert score_text(task, "Paris") == {"exact_match": 1.0}
+
+
+def test_a_program_passes_if_it_runs_with_its_test_in_the_sandbox(folder: Path) -> None:
+    code = """
+import evaluate
+
+pass_at_1 = evaluate.load("code_eval")
+
+
+def pass_at_k(references, predictions, k=1):
+    return pass_at_1.compute(references=references, predictions=[predictions], k=[k])[0]["pass@1"]
+"""
+    metrics = "metric_list: [{metric: !function own.pass_at_k, aggregation: mean, k: 1}]\nunsafe_code: true\n"
+    rows = [{"q": "double", "a": "assert double(2) == 4"}]
+    task = compile_in(folder, TEXT + metrics, rows, own=code).task
+    assert score_text(task, "def double(x):\n    return 2 * x") == {"pass_at_k": 1.0}
+    assert score_text(task, "def double(x):\n    return x") == {"pass_at_k": 0.0}
+
+
+def test_metrics_of_the_evaluate_library_need_no_download(folder: Path) -> None:
+    task = compile_in(folder, TEXT + "metric_list: [{metric: rouge, aggregation: mean}]\n").task
+    values = score_text(task, "Paris it is")
+    assert values["rouge1"] == pytest.approx(0.5)
+
+
+def test_a_sampler_of_the_author_draws_the_examples(folder: Path) -> None:
+    code = """
+from lm_eval.api.samplers import ContextSampler
+
+
+class Last(ContextSampler):
+    def sample(self, n, eval_doc=None, df=None, **kwargs):
+        return self.fewshot_docs()[-n:]
+"""
+    yaml = TEXT + "num_fewshot: 1\nfewshot_split: test\nfewshot_config: {sampler: !function own.Last}\n"
+    yaml = yaml.replace("{sampler", "\n  sampler").replace("Last}", "Last")
+    rows = [*ROWS, {"id": "c", "q": "Capital of Chad?", "a": "N'Djamena"}]
+    ask = list_requests(compile_in(folder, yaml, rows, own=code).task)[0].ask
+    assert ask.prompt == "Capital of Chad? N'Djamena\n\nCapital of France?"
+
+
+def test_images_take_the_places_that_the_text_marks(folder: Path) -> None:
+    pixel = (
+        "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9"
+        "awAAAABJRU5ErkJggg=="
+    )
+    rows = [{"q": "What is <image>?", "a": "a dot", "image": pixel}]
+    prompt = list_requests(compile_in(folder, TEXT + "doc_to_image: [image]\n", rows).task)[0].ask.prompt
+    assert isinstance(prompt[0], Message)
+    before, image, after = prompt[0].content
+    assert (str(before), isinstance(image, Image), prompt[0].text) == (str(before), True, "What is ?")
+    assert after
+
+
+def test_a_server_that_reports_no_first_choice_fails_where_it_matters(folder: Path) -> None:
+    yaml = TEXT + "output_type: loglikelihood\n"
+    unknown = Likelihood(-2.0, 1, 1, 1, None, 1)
+    task = compile_in(folder, yaml).task
+    sample = next(iter(task.samples()))
+    failed = read_evaluation(task).values(sample, answer(task.requests(sample), [unknown]))
+    assert isinstance(failed, Failure)
+    assert "first choice" in failed.message
+    task = compile_in(folder, yaml + "metric_list: [{metric: perplexity}]\n").task
+    assert read_evaluation(task).values(sample, answer(task.requests(sample), [unknown])) == {
+        "perplexity": -2.0
+    }
+
+
+def test_a_class_that_raises_is_reported_with_its_task(folder: Path) -> None:
+    code = "class Own:\n    def __init__(self, config=None):\n        raise ValueError('no folder')\n"
+    with pytest.raises(AssayError, match=r"LMEVAL-008.*task 'own': the class Own raised .*no folder"):
+        compile_in(folder, "task: own\nclass: !function own.Own\n", own=code)
