@@ -16,6 +16,7 @@ from assay.core.request import Sampling
 from assay.core.sample import Sample
 from assay.core.summary_group import Subset, SummaryGroup
 from assay.core.task import TaskSettings, TaskSpec
+from assay.dialects.lm_eval.arguments import TaskArguments, read_task_arguments
 from assay.dialects.lm_eval.calling import calling_function, describe_error, format_origin
 from assay.dialects.lm_eval.config import (
     GENERATE_UNTIL,
@@ -70,6 +71,7 @@ def compile_task_files(
     if settings.score_by is not None:
         what = "'score_by' was set, but the metrics of a task file decide between options"
         raise UsageError(Problem("USAGE-007", what, "remove it, or change metric_list"))
+    arguments = read_task_arguments(settings.dataset_args)
     selection = select_tasks(names, tools.tasks)
     package, filters = build_package(
         tools.scoring.filters, tools.modules["lm_eval.api.metrics"], tools.modules["lm_eval.utils"]
@@ -81,7 +83,14 @@ def compile_task_files(
     compiled: list[Compilation[LmEvalTask]] = []
     for task in selection.tasks:
         try:
-            compilation = _Compilation(names, task, settings, tools._replace(scoring=scoring), functions)
+            compilation = _Compilation(
+                names,
+                arguments.override_keys(task),
+                settings,
+                arguments,
+                tools._replace(scoring=scoring),
+                functions,
+            )
             compiled.append(compilation.compile(families.get(task.name)))
         except AuthorError as error:
             problems += error.problems
@@ -144,12 +153,14 @@ class _Compilation:
         source: Sequence[str],
         selected: SelectedTask,
         settings: TaskSettings,
+        arguments: TaskArguments,
         tools: LmEvalTools,
         functions: AuthorFunctions,
     ) -> None:
         self._source = " ".join(source)
         self._selected = selected
         self._settings = settings
+        self._arguments = arguments
         self._tools = tools
         self._functions = functions
         self._notes: list[str] = []
@@ -181,8 +192,9 @@ class _Compilation:
             has_several_targets=has_targets,
         )
         pool = self._build_pool(keys, examples, n_shots) if n_shots else None
-        chat = ChatForm() if settings.is_chat and not settings.is_faithful else None
-        contexts = Contexts(keys, reader, has_several_contexts=has_contexts, system=None)
+        chat = ChatForm(self._arguments.fewshot_as_multiturn) if self._is_chat else None
+        system = self._arguments.system_instruction
+        contexts = Contexts(keys, reader, has_several_contexts=has_contexts, system=system)
         sampling = self._build_sampling(keys)
         builder = RequestBuilder(
             keys,
@@ -198,9 +210,14 @@ class _Compilation:
         spec = self._build_spec(
             keys, split, samples, docs, methods, n_shots, examples, scoring, sampling, family
         )
-        task = LmEvalTask(spec, samples, documents, scoring, builder)
+        task = LmEvalTask(spec, samples, documents, scoring, builder, self._selected)
         facts = _describe_settings(spec.settings)
         return Compilation(task, tuple(dict.fromkeys(self._notes)), _KINDS[keys.output_type], facts)
+
+    @property
+    def _is_chat(self) -> bool:
+        asked, settings = self._arguments.apply_chat_template, self._settings
+        return settings.is_chat and not settings.is_faithful if asked is None else asked
 
     def _resolve_methods(self, keys: TaskKeys) -> tuple[Method, ...]:
         supported: tuple[Method, ...] = (Method.GEN,) if keys.output_type == GENERATE_UNTIL else (Method.PPL,)
@@ -286,6 +303,9 @@ class _Compilation:
         ids = name_rows([digest(row) for row in fields])
         limit = self._settings.limit
         chosen = None if limit is None else limit.chosen(ids, self._settings.seed)
+        numbers = self._arguments.choose_documents(keys.name, len(ids))
+        if numbers is not None:
+            chosen = frozenset(ids[number] for number in numbers)
         samples: list[Sample] = []
         documents: dict[str, PreparedDocument] = {}
         problems: dict[str, Problem] = {}
@@ -372,7 +392,6 @@ class _Compilation:
     ) -> TaskSpec:
         settings = self._settings
         is_cut = settings.limit is not None and settings.limit.is_below(len(docs))
-        is_chat = settings.is_chat and not settings.is_faithful
         name = keys.dataset_name
         recorded = {
             "file": keys.where.path,
@@ -384,13 +403,15 @@ class _Compilation:
             "metrics": scoring.metric_names,
             "filters": [entry.name for entry in keys.filters],
             "config": digest(_describe_config(self._selected.config), size=16),
-            "form": "chat" if is_chat else "text",
+            "form": "chat" if self._is_chat else "text",
             "shots": n_shots,
             "repeats": keys.repeats,
             "sampling": sampling if keys.generation is not None else None,
             "fidelity": "faithful" if settings.is_faithful else "corrected",
             "seed": settings.seed,
             "limit": settings.limit if is_cut else None,
+            "system": self._arguments.system_instruction,
+            "multi_turn": self._arguments.fewshot_as_multiturn if self._is_chat else None,
         }
         traits = TaskTraits(
             keys.output_type,

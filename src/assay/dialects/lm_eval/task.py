@@ -14,6 +14,7 @@ from assay.dialects.lm_eval.config import GENERATE_UNTIL, LOGLIKELIHOOD, ROLLING
 from assay.dialects.lm_eval.contexts import ChatForm, Contexts
 from assay.dialects.lm_eval.evaluation import UNCONDITIONAL, Evaluation, TaskScoring
 from assay.dialects.lm_eval.rendering import Document, DocumentReader
+from assay.dialects.lm_eval.selection import SelectedTask
 from assay.dialects.shared.described_task import DescribedTask, get_prompt_before_answer
 
 
@@ -36,12 +37,28 @@ class LmEvalTask(DescribedTask):
         documents: Mapping[str, PreparedDocument],
         scoring: TaskScoring,
         builder: RequestBuilder,
+        selected: SelectedTask,
     ) -> None:
         super().__init__(spec)
         self._samples = samples
         self._documents = documents
         self._scoring = scoring
         self._builder = builder
+        self.selected = selected
+
+    @property
+    def scoring(self) -> TaskScoring:
+        """Return how its documents are scored."""
+        return self._scoring
+
+    def document(self, sample_id: str) -> PreparedDocument:
+        """Return the document of a sample."""
+        return self._documents[sample_id]
+
+    def prompts(self, sample_id: str) -> list[Prompt]:
+        """Return the prompt of a sample before any answer; if the options are contexts, one for each."""
+        prepared = self._documents[sample_id]
+        return self._builder.write_prompts(prepared.doc, prepared.examples)
 
     def samples(self) -> Iterator[Sample]:
         """Yield the samples in the order of evaluation."""
@@ -108,6 +125,10 @@ class RequestBuilder:
         self._has_several_contexts = has_several_contexts
         self._needs_unconditional = needs_unconditional
 
+    def write_prompts(self, doc: Document, examples: Sequence[Document]) -> list[Prompt]:
+        """Return the prompts of a document before any answer."""
+        return self._contexts.write(doc, examples, self._chat)
+
     def build(
         self, doc: Document, examples: Sequence[Document], method: Method
     ) -> Iterator[tuple[str, int, Ask]]:
@@ -116,7 +137,7 @@ class RequestBuilder:
         if keys.output_type == ROLLING:
             yield "text", 0, Span(str(self._read_target(doc)), 0, windows=Windows("classic"))
             return
-        prompts = self._contexts.write(doc, examples, self._chat)
+        prompts = self.write_prompts(doc, examples)
         if keys.output_type == GENERATE_UNTIL:
             for index in range(keys.repeats):
                 yield "answer", index, Generate(prompts[0], self._sampling)
