@@ -94,7 +94,7 @@ def build_results(
         **{group.name: _build_group_entry(group) for group in groups},
     }
     aggregated = {group.name: results[group.name] for group in groups if group.is_aggregated}
-    versions = {one.name: one.version for one in (*tasks, *groups)}
+    versions = {task.name: task.version for task in tasks} | {group.name: group.version for group in groups}
     return {
         "results": results,
         **({"groups": aggregated} if aggregated else {}),

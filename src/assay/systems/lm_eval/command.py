@@ -184,15 +184,15 @@ def _report(
     from assay.dialects.lm_eval.task import LmEvalTask
     from assay.results.exchange.lm_eval_files import LmEvalFiles, build_results
     from assay.results.read import StoredRun
+    from assay.systems.lm_eval.local_tokenizer import open_tokenizer
     from assay.systems.lm_eval.logged_run import LogOptions, TaskLog, build_group, log_samples
-    from assay.systems.lm_eval.rendered_prompts import open_formatter
     from assay.systems.lm_eval.table import format_table
 
     run = StoredRun(finished.folder)
-    formatter = open_formatter(model) if _applies_template(flags) else None
+    tokenizer = open_tokenizer(model)
     options = LogOptions(flags.bootstrap_iters, metadata, flags.num_fewshot, not flags.predict_only)
-    if formatter is not None:
-        options = options._replace(format_prompt=formatter.format)
+    if tokenizer is not None:
+        options = options._replace(format_prompt=tokenizer.format_prompt)
     tasks = [task for task in finished.tasks if isinstance(task, LmEvalTask)]
     logs = {task.spec.name: TaskLog(task, options) for task in tasks}
     name = find_logged_name(model_args, model)
@@ -206,7 +206,8 @@ def _report(
     logged = {task: log.build() for task, log in logs.items()}
     groups = [build_group(group, logged) for group in selection.groups]
     facts = _describe_run(finished, flags, model, model_args, generation, name)
-    facts |= formatter.facts if formatter is not None else {}
+    if tokenizer is not None:
+        facts |= tokenizer.describe(is_chat=_applies_template(flags))
     results = build_results(list(logged.values()), groups, facts)
     if flags.show_config:
         click.echo(json.dumps(results, indent=2, ensure_ascii=False, default=str))
@@ -265,7 +266,7 @@ def _describe_run(
         "lm_eval_version": _find_version("lm_eval"),
         "assay_version": manifest.versions.get("assay"),
         "upper_git_hash": None,
-        "max_length": context,
+        **({} if context is None else {"max_length": context}),
         "model_source": flags.model,
         "model_name": name,
         "model_name_sanitized": sanitize_model_name(name),
@@ -274,7 +275,7 @@ def _describe_run(
         "fewshot_as_multiturn": flags.fewshot_as_multiturn
         if flags.fewshot_as_multiturn is not None
         else template or None,
-        "chat_template": None,
+        "chat_template": "" if template else None,
         "chat_template_sha": None,
         "total_evaluation_time_seconds": None if manifest.seconds is None else str(manifest.seconds),
     }
