@@ -77,29 +77,31 @@ class _ForeignCommand(click.Command):
             add_help_option=False,
             context_settings={"ignore_unknown_options": True, "help_option_names": []},
         )
-        self._shown = Subcommand(table, function)
+        self._table = table
+        self._function = function
         self._subcommands = subcommands
         self._prepare = prepare
 
     def _run(self, arguments: tuple[str, ...]) -> int:
-        given: Sequence[str] = arguments
-        if given and (chosen := self._subcommands.get(given[0])) is not None:
-            self._shown, given = chosen, given[1:]
-            self.help = chosen.function.__doc__
-        else:
-            given = self._prepare(given)
+        context = click.get_current_context()
+        if arguments and (chosen := self._subcommands.get(arguments[0])) is not None:
+            command = _ForeignCommand(chosen.table, chosen.function, {}, tuple)
+            with command.make_context(context.info_name, list(arguments[1:]), parent=context.parent) as inner:
+                status: int = command.invoke(inner)
+                return status
+        given = self._prepare(arguments)
         if "-h" in given or "--help" in given:
-            click.echo(click.get_current_context().get_help())
+            click.echo(context.get_help())
             return 0
-        return self._shown.function(self._shown.table.parse(given))
+        return self._function(self._table.parse(given))
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         """Return the usage of the table."""
-        return [self._shown.table.usage]
+        return [self._table.usage]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the flags of the table."""
-        self._shown.table.write_help(formatter)
+        self._table.write_help(formatter)
 
 
 def print_notes(lines: Iterable[str]) -> None:

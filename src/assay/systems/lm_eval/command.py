@@ -20,7 +20,7 @@ from assay.systems.lm_eval.config_file import expand_arguments
 from assay.systems.lm_eval.flags import DEFAULT_SEEDS, FLAGS, LIST_FLAGS, VALIDATE_FLAGS
 from assay.systems.lm_eval.listing import list_tasks, open_index, validate_tasks
 from assay.systems.lm_eval.models import ResolvedModel, find_logged_name, resolve_model
-from assay.systems.lm_eval.names import name_datasets, split_tasks
+from assay.systems.lm_eval.names import drop_contained_names, name_datasets, split_tasks
 from assay.systems.lm_eval.pairs import parse_pairs
 
 if TYPE_CHECKING:
@@ -39,7 +39,10 @@ _CHAT_ONLY = ("local-chat-completions", "openai-chat-completions")
     prepare=expand_arguments,
 )
 def lm_eval(line: CommandLine) -> int:
-    """Evaluate task files with the flags of lm-evaluation-harness (lm-eval)."""
+    """Evaluate task files with the flags of lm-evaluation-harness (lm-eval).
+
+    `assay as lm_eval ls` lists tasks, groups and tags, and `assay as lm_eval validate` checks task files.
+    """
     from assay.dialects.lm_eval.selection import select_tasks
     from assay.faces.cli.run import evaluate_and_show, get_exit_status
     from assay.results.output_folder import require_writable
@@ -53,7 +56,8 @@ def lm_eval(line: CommandLine) -> int:
         require_writable(Path(flags.output_path), "--output_path")
     model = resolve_model(flags, model_args)
     names = split_tasks(flags.tasks)
-    index = open_index(flags.include_path)
+    index = open_index(flags.include_path, names)
+    names = drop_contained_names(names, index)
     selection = select_tasks(names, index)
     _check_unsafe(selection, is_confirmed=flags.confirm_run_unsafe_code)
     own = {

@@ -16,8 +16,10 @@ _JOINED = ("tasks", "seed")
 
 
 def expand_arguments(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments of the command without `run`, and with the flags of the --config file."""
+    """Return the arguments without `run`, and with the flags of the --config file; of none, --help."""
     given = list(arguments[1:] if arguments and arguments[0] == _RUN else arguments)
+    if not given:
+        return ["--help"]
     path = _find_config(given)
     if path is None:
         return given

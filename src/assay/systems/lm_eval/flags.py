@@ -37,9 +37,7 @@ INCLUDE_PATH = Flag("--include_path DIR...", "Further folders of task files. Rep
 
 FLAGS = FlagTable(
     "lm_eval",
-    "[run] --model MODEL --model_args K=V,... --tasks NAME,... [FLAGS]\n"
-    "       assay as lm_eval ls {tasks,groups,subtasks,tags}\n"
-    "       assay as lm_eval validate --tasks NAME,...",
+    "[run] --tasks NAME,... --model MODEL [--model_args K=V,...] [FLAGS]",
     (
         Flag("--tasks, -t NAME...", "Tasks, groups, tags, patterns or YAML files, separated by commas."),
         Flag(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import click
 
 from assay.app.lm_eval_tasks import find_task_folders, load_task_index
-from assay.core.errors import AssayError
+from assay.core.errors import AssayError, Problem
 from assay.dialects.lm_eval.config import read_task_keys
 from assay.dialects.lm_eval.selection import select_tasks
 from assay.dialects.lm_eval.task_index import EntryKind, TaskIndex
@@ -44,10 +47,9 @@ def validate_tasks(line: CommandLine) -> int:
     """Check that tasks exist and that their files can be read, without loading data or a model."""
     names = split_tasks(line.flags.tasks)
     click.echo(f"Validating tasks: {names}")
-    index = open_index(line.flags.include_path)
-    selection = select_tasks(names, index)
-    problems = []
-    for task in selection.tasks:
+    index = open_index(line.flags.include_path, names)
+    problems: list[Problem] = []
+    for task in (task for name in names for task in select_tasks([name], index).tasks):
         try:
             if "class" not in task.config:
                 read_task_keys(task, lambda reference: lambda *_: reference)
@@ -59,10 +61,11 @@ def validate_tasks(line: CommandLine) -> int:
     return 0
 
 
-def open_index(include_path: list[str] | None) -> TaskIndex:
-    """Return the index of all task files; raise if there are none."""
+def open_index(include_path: list[str] | None, names: Sequence[str] | None = None) -> TaskIndex:
+    """Return the index of all task files; raise if there are none, unless all names are files."""
     folders = find_task_folders(include_path or (), {})
-    if not folders:
+    needs_folders = names is None or not all(Path(name).exists() for name in names)
+    if needs_folders and not folders:
         what = "the task files of lm-eval are not installed"
         raise usage_error(what, "pip install 'assay-eval[lm-eval]', or name a folder: --include_path DIR")
     return load_task_index(folders)

@@ -208,7 +208,7 @@ def _find_backend(name: str) -> tuple[str, Callable[[str, dict[str, Any]], str]]
         return name.partition(":")[0], lambda own, _: own
     if name in _UNSUPPORTED:
         raise usage_error(f"--model {name} is not supported", _UNSUPPORTED[name])
-    names = sorted((*_LOCAL_NAMES, *_SERVERS, _DUMMY, *BACKENDS))
+    names = sorted({*_LOCAL_NAMES, *_SERVERS, _DUMMY, *BACKENDS})
     what = f"--model: there is no model {name!r}{suggest_name(name, names)}"
     if "/" in name:
         raise usage_error(what, f"write --model hf --model_args pretrained={name}")

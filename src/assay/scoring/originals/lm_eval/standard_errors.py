@@ -95,8 +95,8 @@ def _draw(n_values: int, iterations: int) -> Iterator[Numbers]:
     for chunk in range(iterations // size):
         state = random.Random(chunk).getstate()[1]
         generator = np.random.RandomState()
-        # The same generator in numpy draws a whole chunk at once.
-        generator.set_state(("MT19937", np.array(state[:-1], dtype=np.uint32), state[-1]))
+        # The same generator in numpy draws many numbers at once.
+        generator.set_state(("MT19937", np.array(state[:-1], dtype=np.uint32), state[-1], 0, 0.0))
         for begin in range(0, size, at_once):
             rows = min(at_once, size - begin)
             yield (generator.random_sample((rows, n_values)) * n_values).astype(np.int64)
@@ -108,7 +108,12 @@ def _sample_stddev(numbers: Floats) -> float:
 
 def _perplexities(values: Sequence[Any]) -> Callable[[Numbers], Floats]:
     numbers = np.array(values, dtype=np.float64)
-    return lambda rows: np.exp(-numbers[rows].mean(axis=1))
+
+    def compute(rows: Numbers) -> Floats:
+        drawn: Floats = np.exp(-numbers[rows].mean(axis=1))
+        return drawn
+
+    return compute
 
 
 def _medians(values: Sequence[Any]) -> Callable[[Numbers], Floats]:
@@ -124,7 +129,8 @@ def _means_of_numbers(values: Sequence[Any]) -> Callable[[Numbers], Floats]:
     def compute(rows: Numbers) -> Floats:
         counts = is_number[rows].sum(axis=1)
         sums: Floats = filled[rows].sum(axis=1)
-        return np.divide(sums, counts, out=np.full(len(rows), np.nan), where=counts > 0)
+        means: Floats = np.divide(sums, counts, out=np.full(len(rows), np.nan), where=counts > 0)
+        return means
 
     return compute
 
@@ -136,7 +142,8 @@ def _f1_scores(values: Sequence[Any]) -> Callable[[Numbers], Floats]:
     def compute(rows: Numbers) -> Floats:
         both = 2.0 * (is_gold & is_predicted)[rows].sum(axis=1)
         either = is_gold[rows].sum(axis=1) + is_predicted[rows].sum(axis=1)
-        return np.divide(both, either, out=np.zeros(len(rows)), where=either > 0)
+        scores: Floats = np.divide(both, either, out=np.zeros(len(rows)), where=either > 0)
+        return scores
 
     return compute
 
@@ -152,7 +159,8 @@ def _correlations(values: Sequence[Any]) -> Callable[[Numbers], Floats]:
         right = (golds == predictions)[rows].sum(axis=1)
         spread = (n * n - (of_gold**2).sum(axis=0)) * (n * n - (of_prediction**2).sum(axis=0))
         above = right * n - (of_gold * of_prediction).sum(axis=0)
-        return np.divide(above, np.sqrt(spread), out=np.zeros(len(rows)), where=spread > 0)
+        drawn: Floats = np.divide(above, np.sqrt(spread), out=np.zeros(len(rows)), where=spread > 0)
+        return drawn
 
     return compute
 
