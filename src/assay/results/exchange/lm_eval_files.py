@@ -39,6 +39,8 @@ class LoggedSample(NamedTuple):
     filter: str
     values: Mapping[str, Any]
     """By metric, without the filter."""
+    more: Mapping[str, Any] = {}
+    """Further keys of the line, which lm-eval does not read."""
 
 
 class LoggedTask(NamedTuple):
@@ -94,7 +96,8 @@ def build_results(
         **{group.name: _build_group_entry(group) for group in groups},
     }
     aggregated = {group.name: results[group.name] for group in groups if group.is_aggregated}
-    versions = {task.name: task.version for task in tasks} | {group.name: group.version for group in groups}
+    versions: dict[str, Any] = {task.name: task.version for task in tasks}
+    versions |= {group.name: group.version for group in groups}
     return {
         "results": results,
         **({"groups": aggregated} if aggregated else {}),
@@ -170,6 +173,7 @@ def build_sample_line(sample: LoggedSample) -> dict[str, Any]:
         "prompt_hash": hash_text(first if isinstance(first, str) else "".join(map(str, first))),
         "target_hash": hash_text(str(sample.target)),
         **sample.values,
+        **sample.more,
     }
 
 

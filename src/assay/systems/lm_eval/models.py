@@ -12,6 +12,7 @@ from assay.backends.openai.arguments import EXTRA, OpenAIArgs
 from assay.backends.registry import BACKENDS
 from assay.backends.vllm.arguments import ENGINE, VllmArgs
 from assay.core.errors import listing, suggest_name
+from assay.core.secrets import is_secret_name
 from assay.systems.flag_table import usage_error
 from assay.systems.lm_eval.pairs import format_value
 
@@ -181,7 +182,7 @@ def resolve_model(flags: argparse.Namespace, given: Mapping[str, Any]) -> Resolv
         if (note := _IGNORED.get(backend, {}).get(key)) is not None:
             notes.append(f"--model_args {key}: {note}")
             continue
-        _require_supported(key, value, backend, given)
+        _require_supported(key, value, backend)
         renamed = _rename(key, backend, known)
         if renamed is not None:
             args[renamed] = format_value(value)
@@ -253,9 +254,10 @@ def _name_served(name: str, values: dict[str, Any]) -> str:
     return f"{_API}:{values.get('model') or values.get('pretrained') or ''}@{base}"
 
 
-def _require_supported(key: str, value: Any, backend: str, given: Mapping[str, Any]) -> None:
+def _require_supported(key: str, value: Any, backend: str) -> None:
     if key in _REJECTED and key not in _KNOWN.get(backend, ()):
-        raise usage_error(f"--model_args {key}={value} is not supported", _REJECTED[key])
+        shown = key if key == "header" or is_secret_name(key) else f"{key}={value}"
+        raise usage_error(f"--model_args {shown} is not supported", _REJECTED[key])
 
 
 def _rename(key: str, backend: str, known: tuple[str, ...]) -> str | None:
