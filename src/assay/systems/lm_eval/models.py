@@ -12,7 +12,6 @@ from assay.backends.openai.arguments import EXTRA, OpenAIArgs
 from assay.backends.registry import BACKENDS
 from assay.backends.vllm.arguments import ENGINE, VllmArgs
 from assay.core.errors import listing, suggest_name
-from assay.core.secrets import is_secret_name
 from assay.systems.flag_table import usage_error
 from assay.systems.lm_eval.pairs import format_value
 
@@ -84,6 +83,8 @@ _REJECTED: Mapping[str, str] = {
     "ca_cert_path": "let SSL_CERT_FILE name the certificate of the server",
 }
 """Arguments that change results and cannot be honoured, and how to do without."""
+_SECRET = ("auth_token", "header")
+"""Arguments whose value no message repeats."""
 _SAME_WHEN: Mapping[str, tuple[Any, ...]] = {
     "softmax_dtype": ("float32", None),
     "verify_certificate": (True,),
@@ -256,7 +257,7 @@ def _name_served(name: str, values: dict[str, Any]) -> str:
 
 def _require_supported(key: str, value: Any, backend: str) -> None:
     if key in _REJECTED and key not in _KNOWN.get(backend, ()):
-        shown = key if key == "header" or is_secret_name(key) else f"{key}={value}"
+        shown = key if key in _SECRET else f"{key}={value}"
         raise usage_error(f"--model_args {shown} is not supported", _REJECTED[key])
 
 
