@@ -162,6 +162,29 @@ def test_values_of_a_real_model_equal_the_originals(tasks: Path) -> None:
     assert samples_of("out", "last")[0]["perplexity"] == pytest.approx(-0.07152429223060608, abs=1e-4)
 
 
+def test_a_failed_document_has_no_values(tasks: Path) -> None:
+    args = ("--model_args", "fail_every=2", "--tasks", "sums", "-o", "out", "-s")
+    run(*args, model="mock", status=3)
+    results = results_of("out")
+    samples = [one for one in samples_of("out", "sums") if one["filter"] == "strict"]
+    failed = [one for one in samples if one["metrics"] == []]
+    assert failed
+    assert all((one["filtered_resps"], one["resps"]) == ([], [[]]) for one in failed)
+    assert results["n-samples"]["sums"] == {"original": 6, "effective": 6 - len(failed)}
+
+
+def test_the_code_of_a_task_is_part_of_its_configuration(tasks: Path) -> None:
+    Path("tasks/functions.py").write_text("def keep_two(rows):\n    return rows.select(range(2))\n")
+    Path("tasks/coded.yaml").write_text(
+        "include: sums.yaml\ntask: coded\nprocess_docs: !function functions.keep_two\n"
+    )
+    run("--tasks", "coded", "--model_args", "answer=3", "--metadata", "note=mine", "-o", "out")
+    config = results_of("out")["configs"]["coded"]
+    assert config["process_docs"].startswith("def keep_two(rows):")
+    assert (config["metadata"]["answer"], config["metadata"]["note"]) == (3, "mine")
+    assert results_of("out")["n-samples"]["coded"] == {"original": 2, "effective": 2}
+
+
 def test_output_beside_a_json_file(tasks: Path) -> None:
     run("--tasks", "sums", "--output_path", "out/mine.json", "--log_samples")
     assert [path.name.partition("_")[0] for path in sorted(Path("out").iterdir())] == ["mine", "samples"]

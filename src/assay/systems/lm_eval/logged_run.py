@@ -22,7 +22,7 @@ from assay.results.exchange.lm_eval_files import (
     LoggedSample,
     LoggedTask,
 )
-from assay.results.exchange.lm_eval_runs import format_prompt
+from assay.results.exchange.lm_eval_runs import format_prompt, read_exchanges
 from assay.results.read import StoredRun
 from assay.results.records import AskRecord, SampleRecord
 from assay.results.response_index import ResponseIndex
@@ -36,6 +36,8 @@ from assay.systems.lm_eval.task_configs import describe_config, describe_generat
 
 BYPASS = "bypass"
 """The metric of replies that are not scored."""
+_ROLES = frozenset({"answer", "continuation", "labels", "option", "text", UNCONDITIONAL})
+"""The roles of requests that a task file's keys describe."""
 FormatPrompt = Callable[[Prompt], Any]
 """Returns a conversation as it is logged."""
 
@@ -74,7 +76,7 @@ class TaskLog:
         replies: list[list[Any]] = [[] for _ in asks] if isinstance(collected, Failure) else collected
         prepared = self._task.document(sample_id)
         values = {} if isinstance(collected, Failure) else self._score(prepared.doc, replies)
-        arguments = self._build_arguments(record, asks)
+        arguments = self._build_arguments(record, asks, responses)
         logged = []
         for chosen in keys.filters:
             is_empty = isinstance(collected, Failure)
@@ -149,11 +151,14 @@ class TaskLog:
             by_filter[chosen][metric] = value
         return dict(by_filter)
 
-    def _build_arguments(self, record: SampleRecord, asks: Sequence[AskRecord]) -> list[tuple[Any, ...]]:
+    def _build_arguments(
+        self, record: SampleRecord, asks: Sequence[AskRecord], responses: ResponseIndex
+    ) -> list[tuple[Any, ...]]:
         """Return the arguments of the requests before white space moves from a prompt to what follows it."""
         keys = self._task.scoring.keys
-        if keys.output_type == ROLLING:
-            return [(ask.text,) for ask in asks]
+        if keys.output_type == ROLLING or not all(ask.role in _ROLES for ask in asks):
+            # An author's class builds its requests itself.
+            return [exchange.arguments for exchange in read_exchanges(record, asks, responses)]
         prompts = self._task.prompts(record.sample.id)
         if keys.output_type == GENERATE_UNTIL:
             options = describe_generation(self._task.selected.config, keys)
