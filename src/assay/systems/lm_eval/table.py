@@ -67,18 +67,22 @@ def _format_value(value: Any) -> str:
 
 
 def _format_rows(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a Markdown table whose columns of numbers are aligned to the right."""
+    """Return a Markdown table with numbers aligned to the right."""
     columns = list(zip(headings, *rows, strict=True))
     widths = [max(3, *map(len, column)) for column in columns]
-    is_right = [_is_number_column(column[1:]) for column in columns]
-    lines = [_join_cells(_center(heading, width) for heading, width in zip(headings, widths, strict=True))]
-    lines.append(
-        _join_cells(
-            "-" * (width - 1) + ":" if right else "-" * width
-            for width, right in zip(widths, is_right, strict=True)
-        )
+    rules = (
+        "-" * (width - 1) + (":" if _has_only_numbers(column[1:]) else "-")
+        for column, width in zip(columns, widths, strict=True)
     )
-    lines += [_join_cells(_pad(row, widths, is_right)) for row in rows]
+    lines = [
+        _join_cells(_center(heading, width) for heading, width in zip(headings, widths, strict=True)),
+        _join_cells(rules),
+    ]
+    for row in rows:
+        cells = zip(row, widths, strict=True)
+        lines.append(
+            _join_cells(cell.rjust(width) if _is_number(cell) else cell.ljust(width) for cell, width in cells)
+        )
     return "\n".join(lines)
 
 
@@ -90,17 +94,9 @@ def _join_cells(cells: Iterable[str]) -> str:
     return f"|{'|'.join(cells)}|"
 
 
-def _pad(cells: Sequence[str], widths: Sequence[int], is_right: Sequence[bool]) -> list[str]:
-    return [
-        cell.rjust(width) if right else cell.ljust(width)
-        for cell, width, right in zip(cells, widths, is_right, strict=True)
-    ]
-
-
-def _is_number_column(cells: Sequence[str]) -> bool:
-    return any(map(_is_number, cells)) and all(
-        _is_number(cell) or cell.strip() in ("", "N/A") for cell in cells
-    )
+def _has_only_numbers(cells: Sequence[str]) -> bool:
+    filled = [cell for cell in cells if cell]
+    return bool(filled) and all(map(_is_number, filled))
 
 
 def _is_number(cell: str) -> bool:
