@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import msgspec
 
 from assay.core.errors import Problem, UsageError, listing, suggest_name
-from assay.dialects.lm_eval.config import GENERATE_UNTIL
+from assay.dialects.lm_eval.config import GENERATE_UNTIL, LENGTH_KEYS
 from assay.dialects.lm_eval.selection import SelectedTask
 from assay.dialects.lm_eval.task_files import TaskConfig
 
@@ -55,16 +55,22 @@ class TaskArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Return a task with the keys that the arguments replace."""
         config: TaskConfig = dict(task.config)
         if config.get("output_type", GENERATE_UNTIL) == GENERATE_UNTIL:
-            generation = config.get("generation_kwargs")
-            if self.gen_kwargs:
-                given = _default_generation(config) if generation is None else generation
-                config["generation_kwargs"] = {**given, **self.gen_kwargs}
-            elif self.max_gen_toks is not None and isinstance(generation, Mapping):
-                config["generation_kwargs"] = {"max_gen_toks": self.max_gen_toks, **generation}
+            config |= self._override_generation(config)
         if self.metadata:
             own = config.get("metadata")
             config["metadata"] = {**(own if isinstance(own, Mapping) else {}), **self.metadata}
         return task._replace(config=config)
+
+    def _override_generation(self, config: TaskConfig) -> TaskConfig:
+        """Return `generation_kwargs` if the arguments change it; a task without it has its own length."""
+        own = config.get("generation_kwargs")
+        given = _default_generation(config) if own is None else own
+        if not isinstance(given, Mapping):
+            return {}  # Reading the keys reports it.
+        changed = {**given, **self.gen_kwargs}
+        if self.max_gen_toks is not None and not any(key in changed for key in LENGTH_KEYS):
+            changed["max_gen_toks"] = self.max_gen_toks
+        return {} if changed == given else {"generation_kwargs": changed}
 
 
 def _default_generation(config: TaskConfig) -> dict[str, Any]:
