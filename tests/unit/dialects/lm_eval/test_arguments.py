@@ -52,8 +52,8 @@ def test_metadata_is_added() -> None:
 
 def test_documents_by_number_or_share() -> None:
     arguments = read_task_arguments({"samples": '{"a": [2, 0]}', "limit_share": "0.25"})
-    assert arguments.choose_documents("a", 3) == {0, 2}
-    assert arguments.choose_documents("b", 9) == {0, 1, 2}
+    assert arguments.choose_documents("a", 3) == frozenset({0, 2})
+    assert arguments.choose_documents("b", 9) == frozenset({0, 1, 2})
     assert read_task_arguments({}).choose_documents("b", 9) is None
 
 
