@@ -127,6 +127,23 @@ def test_filters_follow_each_other_and_values_are_named_after_them(tasks: Path) 
     assert {"exact_match,strict", "exact_match_stderr,loose"} <= set(results_of("out")["results"]["sums"])
 
 
+def test_groups_in_groups_combine_their_tasks(tasks: Path) -> None:
+    Path("tasks/both.yaml").write_text(
+        "group: both\ntask:\n  - group: inner\n    task: [last, capitals]\n"
+        "    aggregate_metric_list: [{metric: acc, weight_by_size: false}]\n  - sums\n"
+        "aggregate_metric_list: [{metric: acc}, {metric: exact_match, filter_list: [strict]}]\n"
+    )
+    run("--tasks", "both", "--samples", '{"last": [0, 1]}', "-o", "out")
+    content = results_of("out")
+    results = content["results"]
+    last, capitals = results["last"]["acc,none"], results["capitals"]["acc,none"]
+    assert results["both::inner"]["acc,none"] == pytest.approx((last + capitals) / 2)
+    assert results["both"]["acc,none"] == pytest.approx((2 * last + 8 * capitals) / 10)
+    assert results["both"]["exact_match,strict"] == results["sums"]["exact_match,strict"]
+    assert results["both"]["sample_count"] == {"acc,none": 10, "exact_match,strict": 6}
+    assert content["group_subtasks"]["both"] == ["both::inner", "sums"]
+
+
 def test_the_tables_are_printed(tasks: Path) -> None:
     printed = run("--tasks", "geo_group").out
     table, groups = printed.split("batch_size: auto\n")[1].split("\n\n")[:2]
