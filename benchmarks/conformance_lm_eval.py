@@ -78,7 +78,7 @@ def main() -> None:
     folder = find_package_tasks(python)
     # Authors' code imports packages that Assay does not need: sklearn, evaluate and others.
     sys.path.append(str(folder.parents[1]))
-    tools = build_lm_eval_tools("lm_eval:", str(folder), None)
+    tools = build_lm_eval_tools("lm_eval:", [folder], None)
     jobs = list_jobs(tools, options.every, options.tasks)
     answers = read_answers(options.answers) if options.answers else run_workers(python, jobs, options.workers)
     result = Comparison(tools)

@@ -60,7 +60,7 @@ def main() -> None:
     options = parser.parse_args()
     folder = find_package_tasks(peer_python("lm-eval", options.python))
     sys.path.append(str(folder.parents[1]))
-    tools = build_lm_eval_tools("lm_eval:", str(folder), None)
+    tools = build_lm_eval_tools("lm_eval:", [folder], None)
     hand_over("conformance_lm_eval_files", section(load_files(folder, tools)), options)
 
 

@@ -65,7 +65,7 @@ def main() -> None:
     options = parser.parse_args()
     python = peer_python("lm-eval", options.python)
     folder = find_package_tasks(python)
-    tools = build_lm_eval_tools("lm_eval:", str(folder), None)
+    tools = build_lm_eval_tools("lm_eval:", [folder], None)
     wanted = set(options.tasks.split(",")) if options.tasks else None
     real = [
         task

@@ -184,10 +184,11 @@ def _compile_configs(name: str, settings: TaskSettings, around: CompileContext) 
 def _compile_task_files(
     name: str, settings: TaskSettings, around: CompileContext
 ) -> Sequence[CompiledDataset]:
-    from assay.app.lm_eval_tasks import INCLUDE_PATH, build_lm_eval_tools
+    from assay.app.lm_eval_tasks import build_lm_eval_tools, find_task_folders
     from assay.dialects.lm_eval.compile import compile_task_files
 
-    tools = build_lm_eval_tools(name, settings.dataset_args.get(INCLUDE_PATH), around.hub)
+    folders = find_task_folders(settings.include_path, settings.dataset_args)
+    tools = build_lm_eval_tools(name, folders, around.hub)
     return compile_task_files(split_names(name), settings, tools)
 
 
@@ -196,7 +197,7 @@ DIALECT_REGISTRY = {
         is_task_file,
         lambda name: (),
         _compile_task_files,
-        frozenset({"samples", "dataset_args"}),
+        frozenset({"samples", "include_path", "dataset_args"}),
         {
             "shots_from": "set fewshot_split in the task file",
             "split": "set test_split in the task file",

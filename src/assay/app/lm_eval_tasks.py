@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,16 +22,19 @@ if TYPE_CHECKING:
 INCLUDE_PATH = "include_path"
 
 
-def find_task_folders(include_path: str | None) -> list[Path]:
-    """Return the folders of task files: the installed lm-eval's, then those of `include_path`."""
+def find_task_folders(include_path: Iterable[str], dataset_args: Mapping[str, str]) -> list[Path]:
+    """Return the folders of task files: the installed lm-eval's, then the included ones.
+
+    The argument `include_path` of task files names folders too, separated by commas.
+    """
     installed = find_installed_tasks()
     folders = [] if installed is None else [installed]
-    for name in (include_path or "").split(","):
+    for name in (*include_path, *dataset_args.get(INCLUDE_PATH, "").split(",")):
         if not name.strip():
             continue
         folder = Path(name.strip()).expanduser()
         if not folder.is_dir():
-            what = f"include_path names {name.strip()!r}, which is not a folder"
+            what = f"--include-path names {name.strip()!r}, which is not a folder"
             raise UsageError(Problem("USAGE-004", what, "name a folder of task files"))
         folders.append(folder)
     return list({folder.resolve(): folder for folder in folders}.values())
@@ -42,8 +45,8 @@ def load_task_index(folders: Sequence[Path]) -> TaskIndex:
     return TaskIndex([load_folder_index(folder, cache_dir()) for folder in folders])
 
 
-def build_lm_eval_tools(name: str, include_path: str | None, hub: LocalHub | None) -> LmEvalTools:
-    """Return what the dialect needs of other packages."""
+def build_lm_eval_tools(name: str, folders: Sequence[Path], hub: LocalHub | None) -> LmEvalTools:
+    """Return what the dialect needs of other packages; `folders`: those of task files."""
     from assay.dialects.lm_eval.compile import LmEvalTools
     from assay.dialects.lm_eval.documents import DataPlaces
     from assay.dialects.lm_eval.evaluation import ScoringTools
@@ -53,7 +56,7 @@ def build_lm_eval_tools(name: str, include_path: str | None, hub: LocalHub | Non
     from assay.scoring.originals.lm_eval.metrics import AGGREGATIONS, METRICS, TEXT_METRICS
     from assay.scoring.originals.lm_eval.utilities import UTILITIES
 
-    folders = _require_folders(name, include_path)
+    _require_folders(name, folders)
     modules: dict[str, dict[str, Any]] = {
         "lm_eval.api.metrics": {**LEGACY_AGGREGATIONS, **AGGREGATIONS},
         "lm_eval.utils": {**UTILITIES, "logging": logging, "eval_logger": logging.getLogger("lm-eval")},
@@ -69,24 +72,22 @@ def build_lm_eval_tools(name: str, include_path: str | None, hub: LocalHub | Non
 
 
 def read_group_scores(
-    names: Sequence[str], include_path: str | None, tasks: Sequence[Task]
+    names: Sequence[str], folders: Sequence[Path], tasks: Sequence[Task]
 ) -> tuple[SummaryGroup, ...]:
     """Return the scores of the groups among some names, combined from these tasks."""
     from assay.dialects.lm_eval.compile import build_summary_groups
 
     sizes = {task.spec.name: task.spec.n_samples for task in tasks}
     metrics = {task.spec.name: task.spec.settings.get("metrics", ()) for task in tasks}
-    index = load_task_index(find_task_folders(include_path))
+    index = load_task_index(folders)
     groups: list[SummaryGroup] = []
     for name in names:
         groups += build_summary_groups(select_tasks(split_names(name), index), sizes, metrics)
     return tuple(groups)
 
 
-def _require_folders(name: str, include_path: str | None) -> list[Path]:
-    folders = find_task_folders(include_path)
+def _require_folders(name: str, folders: Sequence[Path]) -> None:
     if not folders and name.startswith(PREFIX):
         what = f"{name!r} names a task of lm-eval, whose task files are not installed"
-        fix = "pip install 'assay-eval[lm-eval]', or name their folder: --dataset-arg include_path=FOLDER"
+        fix = "pip install 'assay-eval[lm-eval]', or name their folder: --include-path FOLDER"
         raise UsageError(Problem("USAGE-004", what, fix))
-    return folders

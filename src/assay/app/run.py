@@ -173,12 +173,12 @@ def _read_task_groups(
     own = [task for task in tasks if task.spec.dialect == "lm_eval"]
     if len(own) < 2:
         return ()
-    from assay.app.lm_eval_tasks import INCLUDE_PATH, read_group_scores
+    from assay.app.lm_eval_tasks import find_task_folders, read_group_scores
 
     names = [
         name for name in datasets if detect_dialect(name, values.dialect, values.dataset_args) == "lm_eval"
     ]
-    return read_group_scores(names, values.dataset_args.get(INCLUDE_PATH), own)
+    return read_group_scores(names, find_task_folders(values.include_path, values.dataset_args), own)
 
 
 def compile_with_settings(
@@ -223,6 +223,7 @@ def task_settings(values: RunSettings, card: ModelCard | None) -> TaskSettings:
         cot=values.cot,
         limit=None if values.limit is None else Limit.parse(values.limit),
         takes_parameters=card is not None and card.takes_parameters,
+        include_path=values.include_path,
         dataset_args=values.dataset_args,
     )
 

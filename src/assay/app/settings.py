@@ -25,6 +25,10 @@ from assay.core.sizes import read_size
 FILE = "assay.toml"
 
 
+_LISTS = ("method", "stop", "include_path")
+"""Settings with several values; a text is one of them."""
+
+
 class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All settings of a run."""
 
@@ -59,6 +63,8 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     samples: Repeats | None = None
     cot: str | None = None
     dialect: str | None = None
+    include_path: tuple[str, ...] = ()
+    """Further folders of lm-eval's task files, whose names replace those of earlier ones."""
     dataset_args: dict[str, str] = {}
     judge: str | None = None
     judge_args: dict[str, str] = {}
@@ -150,7 +156,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     for name in RunSettings.__struct_fields__:
         value = environment.get(f"ASSAY_{name.upper()}")
         if value is not None and name not in ("model_args", "judge_args", "dataset_args", "table"):
-            values[name] = tuple(value.split(",")) if name in ("method", "stop") else value
+            values[name] = tuple(value.split(",")) if name in _LISTS else value
     # ASSAY_CACHE is the cache folder, not the switch.
     values.pop("cache", None)
     return values
@@ -176,7 +182,7 @@ _KINDS = {field.name: field.type for field in msgspec.structs.fields(RunSettings
 
 
 def _convert_value(name: str, value: Any, source: str) -> Any:
-    if name in ("method", "stop") and isinstance(value, str):
+    if name in _LISTS and isinstance(value, str):
         value = (value,)
     if name == "method" and value is not None:
         value = tuple(part.strip() for entry in value for part in entry.split(","))

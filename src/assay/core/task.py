@@ -60,6 +60,8 @@ class TaskSettings(msgspec.Struct, frozen=True, omit_defaults=True):
     """For dialects that must limit a dataset themselves."""
     takes_parameters: bool = False
     """Whether the model accepts further sampling parameters under the names of UltraEval's servers."""
+    include_path: tuple[str, ...] = ()
+    """Further folders of lm-eval's task files."""
     dataset_args: dict[str, str] = {}
     """Settings of a single dialect, under its own names."""
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import click
 
@@ -25,6 +26,10 @@ _SYSTEMS = {
         "Evaluate transforms and task configs with UltraEval's own flags.",
     ),
     "leap": Command("assay.systems.leap.command:leap", "Evaluate Task classes with LEAP's own flags."),
+    "lm_eval": Command(
+        "assay.systems.lm_eval.command:lm_eval",
+        "Evaluate task files with the flags of lm-evaluation-harness (lm-eval).",
+    ),
 }
 
 
@@ -33,15 +38,37 @@ def other_systems() -> None:
     """Use the command line of another system."""
 
 
-def foreign_command(table: FlagTable) -> Callable[[Callable[[CommandLine], int]], click.Command]:
-    """Return a decorator: the function becomes a command with the flags of the table."""
-    return lambda function: _ForeignCommand(table, function)
+class Subcommand(NamedTuple):
+    """A command within another system's command line."""
+
+    table: FlagTable
+    function: Callable[[CommandLine], int]
+
+
+def foreign_command(
+    table: FlagTable,
+    *,
+    subcommands: Mapping[str, Subcommand] | None = None,
+    prepare: Callable[[Sequence[str]], Sequence[str]] | None = None,
+) -> Callable[[Callable[[CommandLine], int]], click.Command]:
+    """Return a decorator: the function becomes a command with the flags of the table.
+
+    `subcommands`: further commands by their name, which is the first argument. `prepare`: changes the
+    arguments of the function itself before they are parsed.
+    """
+    return lambda function: _ForeignCommand(table, function, subcommands or {}, prepare or tuple)
 
 
 class _ForeignCommand(click.Command):
     """A command whose arguments a flag table parses, instead of click."""
 
-    def __init__(self, table: FlagTable, function: Callable[[CommandLine], int]) -> None:
+    def __init__(
+        self,
+        table: FlagTable,
+        function: Callable[[CommandLine], int],
+        subcommands: Mapping[str, Subcommand],
+        prepare: Callable[[Sequence[str]], Sequence[str]],
+    ) -> None:
         super().__init__(
             table.system,
             callback=self._run,
@@ -52,12 +79,21 @@ class _ForeignCommand(click.Command):
         )
         self._table = table
         self._function = function
+        self._subcommands = subcommands
+        self._prepare = prepare
 
     def _run(self, arguments: tuple[str, ...]) -> int:
-        if "-h" in arguments or "--help" in arguments:
-            click.echo(click.get_current_context().get_help())
+        context = click.get_current_context()
+        if arguments and (chosen := self._subcommands.get(arguments[0])) is not None:
+            command = _ForeignCommand(chosen.table, chosen.function, {}, tuple)
+            with command.make_context(context.info_name, list(arguments[1:]), parent=context.parent) as inner:
+                status: int = command.invoke(inner)
+                return status
+        given = self._prepare(arguments)
+        if "-h" in given or "--help" in given:
+            click.echo(context.get_help())
             return 0
-        return self._function(self._table.parse(arguments))
+        return self._function(self._table.parse(given))
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         """Return the usage of the table."""

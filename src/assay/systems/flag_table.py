@@ -52,6 +52,8 @@ class Flag(NamedTuple):
     neutral: Any = None
     """A value that is the same as omitting the flag: it sets nothing and is never rejected."""
     is_required: bool = False
+    is_collected: bool = False
+    """Whether the values of a repeated flag add up, if its syntax is `NAME...`; otherwise the last wins."""
     fix: str = "remove the flag"
     """How to fix the error, if the flag is rejected."""
 
@@ -88,6 +90,8 @@ class Flag(NamedTuple):
             options["choices"] = self.value.strip("{}").split(",")
         elif self.value.endswith("..."):
             options["nargs"] = "+"
+            if self.is_collected:
+                options["action"] = "extend"
         if self.names:
             parser.add_argument(*self.names, dest=self.attribute, required=self.is_required, **options)
         else:
@@ -164,11 +168,17 @@ class FlagTable(NamedTuple):
 
     Not for a table with an argument by position: it would take the values of these options.
     """
+    has_own_flags: bool = True
+    """Whether `OWN_FLAGS` apply: not to a command that evaluates nothing."""
+
+    @property
+    def _own_flags(self) -> Sequence[Flag]:
+        return (*(OWN_FLAGS if self.has_own_flags else ()), *self.own)
 
     def parse(self, arguments: Sequence[str]) -> CommandLine:
         """Parse a command line; raise for flags that are unknown or rejected."""
         parser = _Parser(prog=f"assay as {self.system}", add_help=False, allow_abbrev=False)
-        used = (*self.options, *chain(*self.groups.values()), *OWN_FLAGS, *self.own)
+        used = (*self.options, *chain(*self.groups.values()), *self._own_flags)
         for flag in (*used, *self.ignored, *self.rejected):
             flag.add_to(parser)
         flags, others = parser.parse_known_args(list(arguments))
@@ -187,7 +197,7 @@ class FlagTable(NamedTuple):
 
     def write_help(self, formatter: click.HelpFormatter) -> None:
         """Write what Assay does with each flag."""
-        used = {"Options": self.options, **self.groups, "Assay's own": (*OWN_FLAGS, *self.own)}
+        used = {"Options": self.options, **self.groups, "Assay's own": self._own_flags}
         lines = {heading: [(flag.syntax, flag.help) for flag in flags] for heading, flags in used.items()}
         lines["Accepted without effect; a note says what happens instead"] = [
             (flag.syntax, f"Ignored: {flag.help}.") for flag in self.ignored

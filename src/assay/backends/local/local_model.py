@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from assay.backends.hf.arguments import check_revision, read_template, settle_context_length
 from assay.backends.hf.generation import Draft, check_max_tokens, new_draft
@@ -57,6 +57,16 @@ class FileArguments(Protocol):
     @property
     def context_length(self) -> int | None:
         """Return the maximum number of tokens to give the model."""
+
+
+class SpecialTokens(NamedTuple):
+    """Special tokens of a tokenizer, each with its id; None for those that it does not have."""
+
+    pad: tuple[str | None, int | None]
+    unk: tuple[str | None, int | None]
+    eos: tuple[str | None, int | None]
+    bos: tuple[str | None, int | None]
+    chat_template: str | None
 
 
 class LocalModel:
@@ -117,6 +127,15 @@ class LocalModel:
     def tokens(self, ask: Ask) -> Sequence[Token]:
         """Return the tokens of a request; reads the tokenizer, not the weights."""
         return self._tokenization.tokens(ask)
+
+    def special_tokens(self) -> SpecialTokens:
+        """Return the tokenizer's special tokens; reads the tokenizer, not the weights."""
+        tokenizer = self._tokenizer
+        names = ("pad", "unk", "eos", "bos")
+        pad, unk, eos, bos = (
+            (getattr(tokenizer, f"{name}_token"), getattr(tokenizer, f"{name}_token_id")) for name in names
+        )
+        return SpecialTokens(pad, unk, eos, bos, tokenizer.chat_template)
 
     def n_tokens(self, ask: Ask) -> int | None:
         """Return how much of the context a request needs; reads the tokenizer, not the weights."""

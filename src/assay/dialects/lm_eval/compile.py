@@ -10,6 +10,7 @@ from assay.core.compilation import Compilation
 from assay.core.errors import AuthorError, Problem, UsageError
 from assay.core.summary_group import Subset, SummaryGroup
 from assay.core.task import TaskSettings
+from assay.dialects.lm_eval.arguments import read_task_arguments
 from assay.dialects.lm_eval.documents import DataPlaces
 from assay.dialects.lm_eval.evaluation import ScoringTools
 from assay.dialects.lm_eval.functions import AuthorFunctions, build_package
@@ -38,6 +39,7 @@ def compile_task_files(
     if settings.score_by is not None:
         what = "'score_by' was set, but the metrics of a task file decide between options"
         raise UsageError(Problem("USAGE-007", what, "remove it, or change metric_list"))
+    arguments = read_task_arguments(settings.dataset_args)
     selection = select_tasks(names, tools.tasks)
     package, filters = build_package(tools.scoring.filters, tools.modules)
     functions = AuthorFunctions(tools.roots, package)
@@ -47,7 +49,15 @@ def compile_task_files(
     compiled: list[Compilation[LmEvalTask]] = []
     for task in selection.tasks:
         try:
-            one = TaskCompilation(names, task, settings, tools.places, scoring, functions)
+            one = TaskCompilation(
+                names,
+                arguments.override_keys(task),
+                settings,
+                arguments,
+                tools.places,
+                scoring,
+                functions,
+            )
             compiled.append(one.compile(families.get(task.name)))
         except AuthorError as error:
             problems += error.problems

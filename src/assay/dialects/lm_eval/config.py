@@ -26,7 +26,8 @@ DEFAULT_METRICS = {
 }
 """The metrics of a task that names none, by its output type."""
 DEFAULT_MAX_TOKENS = 256
-_LENGTH_KEYS = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens")
+LENGTH_KEYS = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens")
+"""The names of the maximum length in `generation_kwargs`; the first of them counts."""
 _METRIC_KEYS = frozenset({"metric", "aggregation", "higher_is_better", "hf_evaluate"})
 
 
@@ -351,7 +352,7 @@ def read_generation(
     if not isinstance(stops, list | tuple) or not all(isinstance(stop, str) for stop in stops):
         add_problem(f"generation_kwargs.until is {until!r:.60}, expected texts", "write a list of texts")
         stops = ()
-    lengths = [given.pop(key) for key in _LENGTH_KEYS if key in given]
+    lengths = [given.pop(key) for key in LENGTH_KEYS if key in given]
     is_sampled = bool(given.pop("do_sample", True))
     temperature, top_p = given.pop("temperature", None), given.pop("top_p", None)
     numbers: dict[str, float] = {}

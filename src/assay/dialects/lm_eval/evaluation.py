@@ -112,7 +112,7 @@ class TaskScoring:
         """Return the values of a document for every filter; raise what the author's code raises."""
         values: dict[str, Any] = {}
         for chosen in self.keys.filters:
-            results = self._filter(chosen, replies, doc)
+            results = self.filter_replies(chosen, replies, doc)
             own = self.keys.process_results
             scored = self._score_builtin(doc, results) if own is None else own(doc, results)
             if not isinstance(scored, Mapping):
@@ -123,7 +123,7 @@ class TaskScoring:
     def read_answer(self, doc: Document, replies: Sequence[Sequence[Any]]) -> str | None:
         """Return the text that the first filter takes from the replies; None if it is not a single text."""
         try:
-            results = self._filter(self.keys.filters[0], replies, doc)
+            results = self.filter_replies(self.keys.filters[0], replies, doc)
         except RAISED_BY_AUTHORS as error:
             reraise_interrupt(error)  # `score` reports it
             return None
@@ -171,7 +171,10 @@ class TaskScoring:
         """Return a metric's name in the results; the only filter of most tasks is not part of it."""
         return metric if len(self.keys.filters) == 1 else f"{metric},{chosen.name}"
 
-    def _filter(self, chosen: FilterEntry, replies: Sequence[Sequence[Any]], doc: Document) -> list[Any]:
+    def filter_replies(
+        self, chosen: FilterEntry, replies: Sequence[Sequence[Any]], doc: Document
+    ) -> list[Any]:
+        """Return what a filter makes of the replies to a document's requests."""
         results: Any = [list(one) for one in replies]
         for step in chosen.steps:
             cls = self._tools.filters[step.function] if isinstance(step.function, str) else step.function
@@ -228,6 +231,10 @@ class TaskScoring:
             gains = [one - other for one, other in zip(sums, alone, strict=True)]
             values["acc_mutual_info"] = float(_argmax(gains) == gold)
         return values
+
+    def read_target(self, doc: Document) -> Any:
+        """Return the right answer as the task defines it: a text, a number, or a list."""
+        return self._reader.read_target(doc, self.keys.doc_to_target)
 
     def read_gold(self, doc: Document, choices: Sequence[Any]) -> int | list[int]:
         """Return the number of the right option, or of several; NO_OPTION if there is none such."""
@@ -319,6 +326,9 @@ class Evaluation:
 
 class _UnknownFirstChoice:
     """Stands for "yes" or "no" where the server does not report it; raises if the difference matters."""
+
+    def __repr__(self) -> str:
+        return "None"  # As result files show what is not known.
 
     def __bool__(self) -> bool:
         raise UnreadableValue(

@@ -16,6 +16,7 @@ from assay.dialects.lm_eval.contexts import ChatForm, Contexts
 from assay.dialects.lm_eval.evaluation import OWN_REQUEST, UNCONDITIONAL, Evaluation, TaskScoring
 from assay.dialects.lm_eval.media import attach_media, read_medium
 from assay.dialects.lm_eval.rendering import Document, DocumentReader, UnreadableValue
+from assay.dialects.lm_eval.selection import SelectedTask
 from assay.dialects.lm_eval.task_classes import list_instances, overrides
 from assay.dialects.shared.described_task import DescribedTask, get_prompt_before_answer
 
@@ -42,12 +43,28 @@ class LmEvalTask(DescribedTask):
         documents: Mapping[str, PreparedDocument],
         scoring: TaskScoring,
         builder: RequestBuilder | ClassRequestBuilder,
+        selected: SelectedTask,
     ) -> None:
         super().__init__(spec)
         self._samples = samples
         self._documents = documents
         self._scoring = scoring
         self._builder = builder
+        self.selected = selected
+
+    @property
+    def scoring(self) -> TaskScoring:
+        """Return how its documents are scored."""
+        return self._scoring
+
+    def document(self, sample_id: str) -> PreparedDocument:
+        """Return the document of a sample."""
+        return self._documents[sample_id]
+
+    def prompts(self, sample_id: str) -> list[Prompt]:
+        """Return the prompt of a sample before any answer; if the options are contexts, one for each."""
+        prepared = self._documents[sample_id]
+        return self._builder.write_prompts(prepared.doc, prepared.examples)
 
     def samples(self) -> Iterator[Sample]:
         """Yield the samples in the order of evaluation."""
@@ -114,6 +131,11 @@ class RequestBuilder:
         self._has_several_contexts = has_several_contexts
         self._needs_unconditional = needs_unconditional
 
+    def write_prompts(self, doc: Document, examples: Sequence[Document]) -> list[Prompt]:
+        """Return the prompts of a document before any answer."""
+        media = self._read_media(doc)
+        return [attach_media(one, media) for one in self._contexts.write(doc, examples, self._chat)]
+
     def build(
         self, doc: Document, examples: Sequence[Document], method: Method
     ) -> Iterator[tuple[str, int, Ask]]:
@@ -122,8 +144,7 @@ class RequestBuilder:
         if keys.output_type == ROLLING:
             yield "text", 0, Span(str(self._read_target(doc)), 0, windows=Windows("classic"))
             return
-        media = self._read_media(doc)
-        prompts = [attach_media(one, media) for one in self._contexts.write(doc, examples, self._chat)]
+        prompts = self.write_prompts(doc, examples)
         if keys.output_type == GENERATE_UNTIL:
             for index in range(keys.repeats):
                 yield "answer", index, Generate(prompts[0], self._sampling)
@@ -183,6 +204,10 @@ class ClassRequestBuilder:
         instances = list_instances(self._task, self._keys.name, doc, 0, self._write_context(doc, examples))
         for index, instance in enumerate(instances):
             yield OWN_REQUEST, index, self._build_ask(instance)
+
+    def write_prompts(self, doc: Document, examples: Sequence[Document]) -> list[Prompt]:
+        """Return the context that the requests of a document get."""
+        return [str(self._write_context(doc, examples))]
 
     def find_method(self, doc: Document, examples: Sequence[Document]) -> Method:
         """Return the method of a document's requests: a generated text decides."""

@@ -23,6 +23,7 @@ from assay.core.method import Method
 from assay.core.request import Sampling
 from assay.core.sample import Sample
 from assay.core.task import TaskSettings, TaskSpec
+from assay.dialects.lm_eval.arguments import TaskArguments
 from assay.dialects.lm_eval.calling import calling_function, describe_error, format_origin
 from assay.dialects.lm_eval.config import (
     GENERATE_UNTIL,
@@ -78,6 +79,7 @@ class TaskCompilation:
         source: Sequence[str],
         selected: SelectedTask,
         settings: TaskSettings,
+        arguments: TaskArguments,
         places: DataPlaces,
         scoring: ScoringTools,
         functions: AuthorFunctions,
@@ -85,6 +87,7 @@ class TaskCompilation:
         self._source = " ".join(source)
         self._selected = selected
         self._settings = settings
+        self._arguments = arguments
         self._scoring = scoring
         self._functions = functions
         self._loader = DatasetLoader(selected.name, locate_task(selected), places)
@@ -92,7 +95,6 @@ class TaskCompilation:
 
     def compile(self, family: str | None) -> Compilation[LmEvalTask]:
         """Read the keys and the data, check every document, and build the task."""
-        settings = self._settings
         with self._seed_generators():
             keys, own = self._read_keys()
             splits = TaskSplits(keys, self._loader) if own is None else ClassSplits(own, keys, self._loader)
@@ -111,7 +113,9 @@ class TaskCompilation:
             keys, reader, self._scoring, has_several_contexts=has_contexts, has_several_targets=has_targets
         )
         pool = self._build_pool(keys, examples, n_shots) if n_shots else None
-        contexts = Contexts(keys, reader, has_several_contexts=has_contexts, system=None)
+        contexts = Contexts(
+            keys, reader, has_several_contexts=has_contexts, system=self._arguments.system_instruction
+        )
         sampling = Sampling() if keys.generation is None else self._build_sampling(keys.generation)
         builder: RequestBuilder | ClassRequestBuilder
         if builds_requests:
@@ -125,7 +129,7 @@ class TaskCompilation:
                 keys,
                 reader,
                 contexts,
-                chat=ChatForm() if settings.is_chat and not settings.is_faithful else None,
+                chat=ChatForm(self._arguments.fewshot_as_multiturn) if self._is_chat else None,
                 sampling=sampling,
                 has_several_contexts=has_contexts,
                 needs_unconditional=scoring.needs_unconditional,
@@ -135,9 +139,14 @@ class TaskCompilation:
         spec = self._build_spec(
             keys, split, samples, docs, methods, n_shots, examples, scoring, sampling, family
         )
-        task = LmEvalTask(spec, samples, documents, scoring, builder)
+        task = LmEvalTask(spec, samples, documents, scoring, builder, self._selected)
         facts = _describe_settings(spec.settings)
         return Compilation(task, tuple(dict.fromkeys(self._notes)), _KINDS[keys.output_type], facts)
+
+    @property
+    def _is_chat(self) -> bool:
+        asked, settings = self._arguments.apply_chat_template, self._settings
+        return settings.is_chat and not settings.is_faithful if asked is None else asked
 
     def _read_keys(self) -> tuple[TaskKeys, Any]:
         """Return the keys of the task, and the object of its class if it has one."""
@@ -255,6 +264,9 @@ class TaskCompilation:
         ids = name_rows([digest(row) for row in fields])
         limit = self._settings.limit
         chosen = None if limit is None else limit.chosen(ids, self._settings.seed)
+        numbers = self._arguments.choose_documents(keys.name, len(ids))
+        if numbers is not None:
+            chosen = frozenset(ids[number] for number in numbers)
         samples: list[Sample] = []
         documents: dict[str, PreparedDocument] = {}
         problems: dict[str, Problem] = {}
@@ -338,7 +350,6 @@ class TaskCompilation:
     ) -> TaskSpec:
         settings = self._settings
         is_cut = settings.limit is not None and settings.limit.is_below(len(docs))
-        is_chat = settings.is_chat and not settings.is_faithful
         name = keys.dataset_name
         recorded = {
             "file": keys.where.path,
@@ -350,13 +361,15 @@ class TaskCompilation:
             "metrics": scoring.metric_names,
             "filters": [entry.name for entry in keys.filters],
             "config": digest(_describe_config(self._selected.config), size=16),
-            "form": "chat" if is_chat else "text",
+            "form": "chat" if self._is_chat else "text",
             "shots": n_shots,
             "repeats": keys.repeats,
             "sampling": sampling if keys.generation is not None else None,
             "fidelity": "faithful" if settings.is_faithful else "corrected",
             "seed": settings.seed,
             "limit": settings.limit if is_cut else None,
+            "system": self._arguments.system_instruction,
+            "multi_turn": self._arguments.fewshot_as_multiturn if self._is_chat else None,
         }
         traits = TaskTraits(
             keys.output_type,

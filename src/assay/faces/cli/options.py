@@ -228,7 +228,7 @@ _OPTIONS = (
         "--dialect",
         is_rare=True,
         metavar="NAME",
-        help="Dataset format: table, llmbox, ultraeval, openicl or leap. [detected]",
+        help="Dataset format: table, llmbox, ultraeval, openicl, leap or lm_eval. [detected]",
     ),
     grouped_option(
         "Data",
@@ -238,6 +238,14 @@ _OPTIONS = (
         multiple=True,
         metavar="KEY=VALUE",
         help="Argument of the dataset format. Repeatable.",
+    ),
+    grouped_option(
+        "Data",
+        "--include-path",
+        is_rare=True,
+        multiple=True,
+        metavar="DIR",
+        help="Further folder of lm-eval's task files. Repeatable. [those of the package lm-eval]",
     ),
     grouped_option(
         "Data",

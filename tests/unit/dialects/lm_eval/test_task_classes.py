@@ -100,7 +100,7 @@ def compile_in(
         (folder / f"{stem}.py").write_text(text)
     (folder / "task.yaml").write_text(yaml)
     path = str(folder / "task.yaml")
-    compiled = compile_task_files([path], settings or TaskSettings(), build_lm_eval_tools(path, None, None))
+    compiled = compile_task_files([path], settings or TaskSettings(), build_lm_eval_tools(path, [], None))
     return compiled[0]
 
 

@@ -66,7 +66,7 @@ def write(tmp_path: Path, empty_cache: Path) -> Callable[..., Path]:
 
 
 def compile_file(path: Path, **settings: Any) -> list[Compilation[LmEvalTask]]:
-    tools = build_lm_eval_tools(str(path), None, None)
+    tools = build_lm_eval_tools(str(path), find_task_folders((), {}), None)
     return compile_task_files([str(path)], TaskSettings(**settings), tools)
 
 
@@ -251,7 +251,7 @@ def test_a_group_weights_tasks_by_their_size(write: Callable[..., Path], tmp_pat
     write(CHOICE.replace("capitals", "others"), name="two.yaml")
     group = "group: both\ntask: [capitals, {task: others, num_fewshot: 0}]\n"
     write(group + "aggregate_metric_list: [{metric: acc}]\n", name="group.yaml")
-    index = load_task_index(find_task_folders(str(tmp_path)))
+    index = load_task_index(find_task_folders((str(tmp_path),), {}))
     selection = select_tasks(["both"], index)
     assert [task.name for task in selection.tasks] == ["capitals", "others"]
     (made,) = build_summary_groups(
@@ -265,7 +265,7 @@ def test_includes_and_patterns(write: Callable[..., Path], tmp_path: Path) -> No
     write(CHOICE, name="base_yaml")
     write("include: base_yaml\ntask: capitals_short\nnum_fewshot: 1\ntag: geography\n", name="short.yaml")
     write("include: base_yaml\ntask: capitals_long\ntag: [geography]\n", name="long.yaml")
-    index = load_task_index(find_task_folders(str(tmp_path)))
+    index = load_task_index(find_task_folders((str(tmp_path),), {}))
     for name in ("geography", "capitals_*"):
         selected = select_tasks([name], index)
         assert [task.name for task in selected.tasks] == ["capitals_long", "capitals_short"]
@@ -276,9 +276,9 @@ def test_an_index_is_read_from_its_cache_until_a_file_changes(
     write: Callable[..., Path], tmp_path: Path
 ) -> None:
     write(CHOICE)
-    assert "capitals" in load_task_index(find_task_folders(str(tmp_path)))
+    assert "capitals" in load_task_index(find_task_folders((str(tmp_path),), {}))
     write(CHOICE.replace("task: capitals", "task: cities"))
-    assert set(load_task_index(find_task_folders(str(tmp_path))).names) >= {"cities"}
+    assert set(load_task_index(find_task_folders((str(tmp_path),), {})).names) >= {"cities"}
 
 
 def test_names_are_detected(write: Callable[..., Path], tmp_path: Path) -> None:
