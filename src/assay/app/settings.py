@@ -23,6 +23,8 @@ from assay.core.secrets import HIDDEN, is_secret_name
 from assay.core.sizes import read_size
 
 FILE = "assay.toml"
+_LISTS = ("method", "stop", "benchmarks_from")
+"""Settings with several values, of which one may be written alone."""
 
 
 class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -65,6 +67,8 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     out: str | None = None
     runs_dir: str = "runs"
     data_root: str | None = None
+    benchmarks_from: tuple[str, ...] = ()
+    """Folders with benchmarks that can be named, besides the installed packages: checkouts and task files."""
     split: str | None = None
     meta: str | None = None
     cache: bool = True
@@ -99,6 +103,10 @@ class Settings:
     def __init__(self, values: RunSettings, sources: Mapping[str, str]) -> None:
         self.values = values
         self._sources = sources
+
+    def with_values(self, values: RunSettings) -> Settings:
+        """Return other values with the sources of these."""
+        return Settings(values, self._sources)
 
     def recorded(self) -> dict[str, Setting]:
         """Return the values for the manifest, without secrets, as they will be read back from it."""
@@ -150,7 +158,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     for name in RunSettings.__struct_fields__:
         value = environment.get(f"ASSAY_{name.upper()}")
         if value is not None and name not in ("model_args", "judge_args", "dataset_args", "table"):
-            values[name] = tuple(value.split(",")) if name in ("method", "stop") else value
+            values[name] = tuple(value.split(",")) if name in _LISTS else value
     # ASSAY_CACHE is the cache folder, not the switch.
     values.pop("cache", None)
     return values
@@ -176,7 +184,7 @@ _KINDS = {field.name: field.type for field in msgspec.structs.fields(RunSettings
 
 
 def _convert_value(name: str, value: Any, source: str) -> Any:
-    if name in ("method", "stop") and isinstance(value, str):
+    if name in _LISTS and isinstance(value, str):
         value = (value,)
     if name == "method" and value is not None:
         value = tuple(part.strip() for entry in value for part in entry.split(","))
