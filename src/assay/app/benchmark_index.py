@@ -30,6 +30,9 @@ class _StoredList(msgspec.Struct, frozen=True):
 def load_benchmarks(place: SourceFolder) -> tuple[Benchmark, ...]:
     """Return the benchmarks of a folder: from the cache file, or read anew and stored there."""
     folder = place.folder.resolve()
+    if not folder.is_dir():
+        # A database changes without a file being renamed or resized.
+        return tuple(place.source.list(folder))
     signature = digest((_FORMAT, place.version, sorted(_describe_files(str(folder)))), size=16)
     file = cache_dir() / f"benchmarks-{place.source.name}-{digest(str(folder))}.json"
     try:

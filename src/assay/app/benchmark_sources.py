@@ -6,6 +6,7 @@ run takes for a name is a path, or a name that the dialect itself resolves.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from importlib import metadata
 from importlib.util import find_spec
@@ -13,7 +14,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from assay.backends.cache_dir import cache_dir
-from assay.core.benchmark import Benchmark
+from assay.core.benchmark import Benchmark, DataNeed
+
+_TEAM_DATABASE = "ASSAY_TEAM_DATABASE"
 
 
 class BenchmarkSource(NamedTuple):
@@ -31,6 +34,8 @@ class BenchmarkSource(NamedTuple):
     """The top folder of its package; None if it has none with benchmarks."""
     package: str = ""
     """The name of its package, for pip."""
+    find_own: Callable[[], Sequence[Path]] | None = None
+    """Return where its benchmarks are without a package or a checkout."""
 
 
 class SourceFolder(NamedTuple):
@@ -44,6 +49,8 @@ class SourceFolder(NamedTuple):
 
 def find_installed_folders(source: BenchmarkSource) -> list[SourceFolder]:
     """Return the folders of a source's installed package. Imports nothing of it."""
+    if source.find_own is not None:
+        return [SourceFolder(source, place, "") for place in source.find_own()]
     spec = None if source.module is None else find_spec(source.module)
     places = () if spec is None else spec.submodule_search_locations or ()
     roots = dict.fromkeys(Path(place).parent for place in places)
@@ -130,6 +137,31 @@ def _list_task_classes(folder: Path) -> list[Benchmark]:
     return list_tasks(folder)
 
 
+def _find_team_database() -> list[Path]:
+    """Return the database of the team server of this folder, if it is a file."""
+    from assay.app.team.settings import FILE, TeamSettings, resolve_team_settings
+
+    named = os.environ.get(_TEAM_DATABASE)
+    if named is None and not Path(FILE).is_file() and not Path(TeamSettings().database_place).is_file():
+        return []
+    place = Path(resolve_team_settings({"database": named}, Path.cwd()).database_place)
+    return [place] if place.is_file() else []
+
+
+def _list_registered_datasets(database: Path) -> list[Benchmark]:
+    from assay.ledger.database import open_database
+    from assay.ledger.datasets import Datasets
+
+    opened = open_database(str(database))
+    try:
+        registered = Datasets(opened).every()
+    finally:
+        opened.close()
+    return [
+        Benchmark(one.name, one.place, one.explanation, data=(DataNeed(one.place),)) for one in registered
+    ]
+
+
 SOURCES = {
     source.name: source
     for source in (
@@ -162,6 +194,14 @@ SOURCES = {
         ),
         BenchmarkSource("llmbox", "LLMBox", _find_classes, _list_classes, "llmbox"),
         BenchmarkSource("ultraeval", "UltraEval", _find_dataset_folders, _list_dataset_folders, "ultraeval"),
+        BenchmarkSource(
+            "team",
+            "the team's registered datasets",
+            lambda root: (),
+            _list_registered_datasets,
+            "table",
+            find_own=_find_team_database,
+        ),
         BenchmarkSource("leap", "LEAP", _find_task_classes, _list_task_classes, "leap"),
     )
 }

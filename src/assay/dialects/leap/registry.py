@@ -221,7 +221,7 @@ def _name_classes(
 
 
 def choose_task_name(path: Path, class_name: str, *, is_only: bool, known: Iterable[str]) -> str:
-    """Return the name of a file's class: a known one that fits, else `file_class`, or `file` for an only class."""
+    """Return the name of a class: a known one that fits, else `file_class`, or `file` for an only class."""
     spelled = {_normalize_name(name): name for name in known}
     both = f"{path.stem}_{class_name}"
     own = path.stem if is_only else both

@@ -51,7 +51,7 @@ def find_config_packages(root: Path) -> list[Path]:
 def list_configs(configs: Path) -> list[Benchmark]:
     """Return the dataset configs of a package's config folder, named after their files.
 
-    A file whose name another file has, in a folder before it, is named with its folder.
+    If two files have one name, one of them is named with its folder.
     """
     facts: dict[Path, _ConfigFacts] = {}
     folders: dict[Path, Path] = {}
@@ -62,7 +62,10 @@ def list_configs(configs: Path) -> list[Benchmark]:
                 facts[path] = _read_config(tree)
                 folders[path] = configs / folder
     by_stem: dict[str, Path] = {}
-    for path in facts:
+    # Of two files with one name, the one in a folder of that name is meant.
+    for path in sorted(
+        facts, key=lambda path: not path.stem.casefold().startswith(path.parent.name.casefold())
+    ):
         by_stem.setdefault(path.stem, path)
     places = _read_dataset_places(configs)
     return [
@@ -150,8 +153,9 @@ def _describe_data(name: str, config: str, places: Mapping[str, Any]) -> DataNee
     local, on_hub = known.get("local"), known.get("hf_id")
     if not known and _HUB_NAME.fullmatch(name) and not name.startswith(OWN_FOLDERS):
         on_hub = name
-    is_on_hub = isinstance(on_hub, str) and not on_hub.startswith(_OWN_NAMES)
-    return DataNeed(name, config, (local,) if isinstance(local, str) else (), on_hub if is_on_hub else "")
+    if not isinstance(on_hub, str) or on_hub.startswith(_OWN_NAMES):
+        on_hub = ""
+    return DataNeed(name, config, (local,) if isinstance(local, str) else (), on_hub)
 
 
 def _read_dataset_places(configs: Path) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ _NAMES = ("README_en.md", "README.md", "readme.md")
 _TITLE = re.compile(
     r"^\**(?:Paper )?Title\**:\**\s*`*(?P<title>[^`\n]+?)`*\s*$", re.MULTILINE | re.IGNORECASE
 )
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s|(?<=[。！？])")  # noqa: RUF001 (Chinese READMEs)
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s|(?<=[。！？])")
 _PROSE = re.compile(r"[^\W\d_]")
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 _NO_PROSE = ("abstract", "homepage", "http", "title", "paper", "python", "source", "english", "中文")
@@ -36,10 +36,10 @@ def _summarize(text: str) -> str:
         line = line.strip()
         is_code ^= line.startswith("```")
         if not is_code and _PROSE.match(line) and not line.lower().startswith(_NO_PROSE):
-            return _shorten(_SENTENCE_END.split(_LINK.sub(r"\1", line).replace("`", ""))[0])
+            return _shorten(_SENTENCE_END.split(_LINK.sub(r"\1", line))[0])
     return ""
 
 
 def _shorten(text: str) -> str:
-    text = text.replace("**", "").strip().rstrip(":")
+    text = _LINK.sub(r"\1", text).replace("**", "").replace("`", "").strip().rstrip(":")
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1].rsplit(' ', 1)[0]}…"

@@ -91,7 +91,7 @@ def _format_list(listed: BenchmarkList, pattern: str | None, *, is_all: bool) ->
     yield f"{count}, and {n_hidden:,} in these groups: --all lists them" if n_hidden else count
     if not listed.benchmarks:
         searched = ", ".join(dict.fromkeys(source.source for source in listed.sources))
-        yield f"nothing matches {pattern!r} in {searched}; a glob such as '*{pattern}*' matches parts of names"
+        yield f"{pattern!r} matches nothing in {searched}; try a shorter word, or a glob such as 'mmlu*'"
 
 
 def _list_inner_names(benchmarks: Sequence[ListedBenchmark]) -> Iterator[str]:
