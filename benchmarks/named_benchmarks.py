@@ -5,6 +5,7 @@
 The packages lm-eval, opencompass and ais_bench_benchmark must be installed (`pip install --no-deps`). Each
 config of OpenCompass and AISBench is compiled over its first rows as `assay check` does; without its data, it
 must say which data it needs. Outcomes are appended to a file, so that an interrupted measurement continues.
+"""
 
 from __future__ import annotations
 

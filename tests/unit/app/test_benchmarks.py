@@ -11,6 +11,9 @@ from assay.app.benchmarks import ListedBenchmark, get_source, list_benchmarks, r
 from assay.app.settings import RunSettings, resolve_settings
 from assay.core.benchmark import DataState
 from assay.core.errors import UsageError
+from assay.core.team import Provenance, RegisteredDataset
+from assay.ledger.database import open_database
+from assay.ledger.datasets import Datasets
 from fakes.benchmark_packages import write_packages, write_rows
 
 NO_SETTINGS = RunSettings()
@@ -186,3 +189,18 @@ def test_folders_of_task_files_reach_the_dialect(workdir: Path, monkeypatch: pyt
     _, values = resolve_benchmarks(["lm_eval:mine"], given)
     assert values.dataset_args == {"include_path": str(folder)}
     assert resolve_benchmarks(["data.csv"], given)[1] is given, "other datasets know no such argument"
+
+
+def test_the_registered_datasets_of_a_team_are_a_source(workdir: Path) -> None:
+    (workdir / "assay-team").mkdir()
+    database = open_database(str(workdir / "assay-team" / "team.db"))
+    place = str(workdir / "sums.csv")
+    Datasets(database).add(
+        RegisteredDataset("sums", place, "table", Provenance.UPLOAD, "Sums of two numbers.")
+    )
+    database.close()
+    listed = list_benchmarks("team:", NO_SETTINGS, "team")
+    assert [(one.name, one.about, one.data) for one in listed.benchmarks] == [
+        ("team:sums", "Sums of two numbers.", DataState.MISSING)
+    ]
+    assert resolve_benchmarks(["team:sums"], NO_SETTINGS)[0] == (place,)
