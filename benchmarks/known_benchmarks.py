@@ -286,12 +286,14 @@ def _compile_made(title: str, name: str, values: RunSettings) -> Outcome:
     methods: dict[str, None] = {}
     try:
         for found in load_entries(config, checkout):
-            if isinstance(found.entry, DatasetEntry):
-                found = found._replace(entry=with_fixed_examples(found.entry))
-                task = compiler.compiled(found, made_splits(found.entry), WAYS[0], is_faithful=False).task
-                for sample in islice(task.samples(), _N_ROWS):
-                    task.requests(sample)
-                methods |= dict.fromkeys(map(str, task.spec.methods))
+            if not isinstance(found.entry, DatasetEntry):
+                continue
+            entry = with_fixed_examples(found.entry)
+            made = found._replace(entry=entry)
+            task = compiler.compiled(made, made_splits(entry), WAYS[0], is_faithful=False).task
+            for sample in islice(task.samples(), _N_ROWS):
+                task.requests(sample)
+            methods |= dict.fromkeys(map(str, task.spec.methods))
     except AssayError as error:
         return Outcome(title, name, stops=_shorten(error.problems[0].what))
     return Outcome(title, name, ", ".join(methods), "made")
