@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -59,6 +58,9 @@ def find_installed_folders(source: BenchmarkSource) -> list[SourceFolder]:
 
 
 def _get_version(package: str) -> str:
+    # Imported here, because a run of a file does not need it.
+    from importlib import metadata
+
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import msgspec
 
-from assay.app.benchmark_data import DataFinder
 from assay.app.benchmark_index import load_benchmarks
 from assay.app.benchmark_sources import SOURCES, BenchmarkSource, SourceFolder, find_installed_folders
 from assay.app.settings import RunSettings
@@ -58,6 +57,9 @@ class BenchmarkList(msgspec.Struct, frozen=True):
 def list_benchmarks(pattern: str | None, values: RunSettings, source: str | None = None) -> BenchmarkList:
     """Return the benchmarks of all sources, or of one, that a word or a glob matches."""
     wanted = [_require_source(source)] if source is not None else list(SOURCES.values())
+    # Imported here: a run needs only the names.
+    from assay.app.benchmark_data import DataFinder
+
     finder = DataFinder(values.data_root)
     sources: list[ListedSource] = []
     found: dict[str, ListedBenchmark] = {}
