@@ -35,6 +35,11 @@ CASES = [
         ("no dataset config 'quizz'", "--openicl-root"),
     ),
     (
+        ("run", "llmbox:mmlu", "-m", "mock"),
+        "USAGE-011",
+        ("a benchmark of LLMBox, which is not on this machine", "--benchmarks-from DIR"),
+    ),
+    (
         ("run", "quiz.csv", "-m", "mock", "--stage", "score"),
         "STORE-007",
         ("no run of 'mock'", "--stage infer"),

@@ -269,11 +269,12 @@ class _ConversationRows:
 
 def _dataset(source: str, settings: ItemSettings) -> Items:
     # Imported here so that a synthetic load does not wait for the compilers of datasets.
+    from assay.app.benchmarks import resolve_benchmarks
     from assay.app.dialects import TABLE, detect_dialect
     from assay.app.run import compile_with_settings
 
-    values = settings.run
-    is_table = detect_dialect(source, values.dialect, values.dataset_args) == TABLE
+    named, values = resolve_benchmarks((source,), settings.run)
+    is_table = all(detect_dialect(name, values.dialect, values.dataset_args) == TABLE for name in named)
     values = msgspec.structs.replace(
         values,
         method=(Method.GEN,) if is_table else values.method,
@@ -281,7 +282,7 @@ def _dataset(source: str, settings: ItemSettings) -> Items:
         seed=settings.seed,
         chat="on" if settings.is_chat else "off",
     )
-    compiled = compile_with_settings((source,), values, None)
+    compiled = compile_with_settings(named, values, None)
     tasks = [one.task for one in compiled]
     notes = [note for one in compiled for note in one.notes]
     return _build_row_items("dataset", source, lambda: _iterate_generation_items(tasks), settings, notes)

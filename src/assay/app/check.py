@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from assay.app.benchmarks import resolve_benchmarks
 from assay.app.offline.watch import offline_watch
 from assay.app.open_model import open_model
 from assay.app.run import compile_with_settings
@@ -47,9 +48,10 @@ def check(datasets: tuple[str, ...], settings: Settings, *, with_model: bool) ->
 
     With a model, its capabilities are checked and its tokenizer measures the longest rows.
     """
-    with offline_watch(settings.values) as watch:
+    datasets, values = resolve_benchmarks(datasets, settings.values)
+    with offline_watch(values) as watch:
         watch.seal()
-        return _check(datasets, settings.values, with_model=with_model)
+        return _check(datasets, values, with_model=with_model)
 
 
 def _check(datasets: tuple[str, ...], values: RunSettings, *, with_model: bool) -> list[CheckedDataset]:

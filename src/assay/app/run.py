@@ -11,6 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from assay.app.allowed_failures import AllowedFailures
+from assay.app.benchmarks import resolve_benchmarks
 from assay.app.config_declarations import (
     apply_config_judge,
     find_judge_model,
@@ -115,7 +116,8 @@ def run(
     without an endpoint permanently removes internet sockets from the calling thread.
     """
     observer = observer or Observer()
-    values = settings.values
+    datasets, values = resolve_benchmarks(datasets, settings.values)
+    settings = settings.with_values(values)
     AllowedFailures.parse(values.allow_failures)
     place = Path(values.out or values.runs_dir)
     require_writable(place, "--out" if values.out else "--runs-dir")

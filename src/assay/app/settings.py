@@ -23,6 +23,8 @@ from assay.core.secrets import HIDDEN, is_secret_name
 from assay.core.sizes import read_size
 
 FILE = "assay.toml"
+_LISTS = ("method", "stop", "benchmarks_from")
+"""Settings with several values, of which one may be written alone."""
 
 
 _LISTS = ("method", "stop", "include_path")
@@ -71,6 +73,8 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     out: str | None = None
     runs_dir: str = "runs"
     data_root: str | None = None
+    benchmarks_from: tuple[str, ...] = ()
+    """Folders with benchmarks that can be named, besides the installed packages: checkouts and task files."""
     split: str | None = None
     meta: str | None = None
     cache: bool = True
@@ -105,6 +109,10 @@ class Settings:
     def __init__(self, values: RunSettings, sources: Mapping[str, str]) -> None:
         self.values = values
         self._sources = sources
+
+    def with_values(self, values: RunSettings) -> Settings:
+        """Return other values with the sources of these."""
+        return Settings(values, self._sources)
 
     def recorded(self) -> dict[str, Setting]:
         """Return the values for the manifest, without secrets, as they will be read back from it."""

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from assay.app.benchmarks import get_source
 from assay.app.dataset_list import ListedDataset, list_folder_datasets, list_folder_tables
 from assay.app.dialects import TABLE, detect_dialect
 from assay.app.run_names import slug
@@ -21,6 +22,9 @@ def find_datasets(settings: TeamSettings) -> FoundDatasets:
     for named in dict.fromkeys((*settings.allow_python, *settings.datasets)):
         folder = Path(named)
         try:
+            if (source := get_source(named)) is not None:
+                listed[named] = (folder, ListedDataset(named, source.dialect))
+                continue
             inside = (
                 list_folder_datasets(folder)
                 if _is_inside(folder, settings.allow_python)
@@ -49,7 +53,12 @@ def require_allowed(datasets: Iterable[str], allow_python: Sequence[str]) -> Non
     settings.
     """
     for place in datasets:
-        if detect_dialect(place, None, {}) != TABLE and not _is_inside(_extract_path(place), allow_python):
+        is_allowed = (
+            place in allow_python
+            if get_source(place) is not None
+            else detect_dialect(place, None, {}) == TABLE or _is_inside(_extract_path(place), allow_python)
+        )
+        if not is_allowed:
             name = _extract_short_name(place)
             what = f"the dataset {name!r} is not a table, and Python code is not allowed in its folder"
             fix = "ask the owner to start the server with --allow-python FOLDER"

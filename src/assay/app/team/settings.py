@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from assay.app.benchmarks import get_source
 from assay.core.errors import Problem, UsageError, listing, suggest_name
 from assay.core.origin import Origin
 
@@ -43,7 +44,8 @@ class TeamSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
     datasets: tuple[str, ...] = ()
     """Folders whose tables are registered. Python code in them does not run."""
     allow_python: tuple[str, ...] = ()
-    """Folders whose datasets are registered, including those written in Python: their code runs."""
+    """Folders whose datasets are registered, including those written in Python, and benchmarks by name: their
+    code runs."""
     data_root: str | None = None
     """The folder with data by name, for datasets that look for it there."""
     max_upload_mb: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 64
@@ -107,7 +109,7 @@ def resolve_team_settings(flags: Mapping[str, Any], folder: Path) -> TeamSetting
     defaults = _make_paths_absolute(msgspec.structs.asdict(TeamSettings()), Path.cwd())
     settings = TeamSettings(**defaults | converted)
     for named in (*settings.datasets, *settings.allow_python):
-        if not Path(named).is_dir():
+        if get_source(named) is None and not Path(named).is_dir():
             what = f"the dataset folder {named!r} does not exist"
             raise UsageError(Problem("TEAM-051", what, "name an existing folder"))
     return settings
@@ -127,7 +129,8 @@ def _make_paths_absolute(values: Mapping[str, Any], folder: Path) -> dict[str, A
     """Return settings whose paths do not depend on the working folder; values of wrong types are kept."""
 
     def placed(path: Any) -> Any:
-        return str((folder / path).absolute()) if isinstance(path, str) else path
+        is_path = isinstance(path, str) and get_source(path) is None
+        return str((folder / path).absolute()) if is_path else path
 
     absolute = dict(values)
     for name in _PATHS:

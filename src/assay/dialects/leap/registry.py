@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,9 +36,9 @@ from assay.dialects.shared.author_modules import AuthorModules
 from assay.dialects.shared.selection import select_parts
 
 CODE = "LEAP-010"
-_DATASETS = "get_eval_datasets"
+DATASETS_FUNCTION = "get_eval_datasets"
 _HEADLINES = "EVAL_DATASET_METRIC"
-_CLASSES = "TASK_REGISTRY"
+CLASSES_VARIABLE = "TASK_REGISTRY"
 _PLACES = ("api/config/dataset.py", "evaluation/config/dataset.py", "config/dataset.py")
 """Where a checkout of LEAP has its registry, relative to one of its folders."""
 _LEVELS_UP = 2
@@ -196,15 +196,15 @@ def _note_incomplete_classes(path: Path, classes: Mapping[str, type[Task]]) -> l
 def _read_declared_classes(files: TaskFiles) -> dict[str, type[Task]]:
     """Return the classes in `TASK_REGISTRY` of the folder's `__init__.py`."""
     path = files.folder / "__init__.py"
-    if not path.is_file() or _CLASSES not in _list_defined_names(path):
+    if not path.is_file() or CLASSES_VARIABLE not in _list_defined_names(path):
         return {}
-    registered = getattr(files.module(path), _CLASSES)
+    registered = getattr(files.module(path), CLASSES_VARIABLE)
     if not isinstance(registered, Mapping):
-        what = f"{_CLASSES} is {type(registered).__name__}, expected a dict of names and classes"
+        what = f"{CLASSES_VARIABLE} is {type(registered).__name__}, expected a dict of names and classes"
         raise AuthorError(Problem(CODE, what, 'write {"klue_ynat": klue.YNAT, ...}', Origin(str(path))))
     for name, cls in registered.items():
         if not (isinstance(cls, type) and issubclass(cls, Task)):
-            what = f"{_CLASSES} has the value {cls!r:.60} for {name!r}, expected a Task class"
+            what = f"{CLASSES_VARIABLE} has the value {cls!r:.60} for {name!r}, expected a Task class"
             raise AuthorError(Problem(CODE, what, "use a class that extends Task", Origin(str(path))))
     return {str(name): cls for name, cls in registered.items()}
 
@@ -213,17 +213,20 @@ def _name_classes(
     tasks: Mapping[Path, Mapping[str, type[Task]]], entries: Mapping[str, RegistryEntry]
 ) -> dict[type[Task], str]:
     """Return a name for each class: the registry's, else `file_class`, or `file` for an only class."""
-    spelled = {_normalize_name(name): name for name in entries}
     names: dict[type[Task], str] = {}
     for path, classes in tasks.items():
         for name, cls in classes.items():
-            both = f"{path.stem}_{name}"
-            own = path.stem if len(classes) == 1 else both
-            fitting = [_normalize_name(candidate) for candidate in dict.fromkeys((both, name, own))]
-            names[cls] = next(
-                (spelled[candidate] for candidate in fitting if candidate in spelled), own.lower()
-            )
+            names[cls] = choose_task_name(path, name, is_only=len(classes) == 1, known=entries)
     return names
+
+
+def choose_task_name(path: Path, class_name: str, *, is_only: bool, known: Iterable[str]) -> str:
+    """Return the name of a class: a known one that fits, else `file_class`, or `file` for an only class."""
+    spelled = {_normalize_name(name): name for name in known}
+    both = f"{path.stem}_{class_name}"
+    own = path.stem if is_only else both
+    fitting = [_normalize_name(candidate) for candidate in dict.fromkeys((both, class_name, own))]
+    return next((spelled[candidate] for candidate in fitting if candidate in spelled), own.lower())
 
 
 def _normalize_name(name: str) -> str:
@@ -232,8 +235,8 @@ def _normalize_name(name: str) -> str:
 
 def _read_entries(named: Path, files: TaskFiles) -> dict[str, RegistryEntry]:
     """Return the entries of a folder's registry; empty without one."""
-    places = list(_registry_files(named, files.folder))
-    datasets = next((path for path in places if _DATASETS in _list_defined_names(path)), None)
+    places = list(list_registry_files(named, files.folder))
+    datasets = next((path for path in places if DATASETS_FUNCTION in _list_defined_names(path)), None)
     headlines = next((path for path in places if _HEADLINES in _list_defined_names(path)), None)
 
     def run(path: Path) -> Any:
@@ -247,7 +250,7 @@ def _read_entries(named: Path, files: TaskFiles) -> dict[str, RegistryEntry]:
     }
 
 
-def _registry_files(named: Path, folder: Path) -> Iterator[Path]:
+def list_registry_files(named: Path, folder: Path) -> Iterator[Path]:
     """Yield the files that can be a registry: in the folder itself, or in the usual places of a checkout."""
     yield from sorted(folder.glob("*.py"))
     above = [named, *folder.resolve().parents[:_LEVELS_UP]]
@@ -282,15 +285,15 @@ def _run(path: Path) -> Any:
 def _read_eval_datasets(module: Any, path: Path) -> dict[str, RegistryEntry]:
     """Return the entries of `get_eval_datasets`."""
     try:
-        datasets = getattr(module, _DATASETS)()
+        datasets = getattr(module, DATASETS_FUNCTION)()
     except RAISED_BY_AUTHORS as error:
         reraise_interrupt(error)
-        what = f"{_DATASETS}() raised {type(error).__name__}: {error}"
+        what = f"{DATASETS_FUNCTION}() raised {type(error).__name__}: {error}"
         raise AuthorError(Problem(CODE, what, "fix the file", Origin(str(path)))) from error
-    _check_mapping(datasets, f"{_DATASETS}()", path)
+    _check_mapping(datasets, f"{DATASETS_FUNCTION}()", path)
     entries = {}
     for name, description in datasets.items():
-        _check_mapping(description, f"{_DATASETS}()[{name!r}]", path)
+        _check_mapping(description, f"{DATASETS_FUNCTION}()[{name!r}]", path)
         entries[str(name)] = RegistryEntry(
             str(description.get("explain") or ""), _split_metrics(description.get("metrics"))
         )

@@ -13,12 +13,13 @@ from assay.dialects.openicl.detect import is_config
 ConfigKind: TypeAlias = Literal["models", "datasets", "summarizers"]
 
 CONFIG_NAME_CODE = "USAGE-009"
+DATASET_FOLDERS = ("datasets", "dataset_collections")
 _FOLDERS: Mapping[ConfigKind, Sequence[str]] = {
     "models": ("models",),
-    "datasets": ("datasets", "dataset_collections"),
+    "datasets": DATASET_FOLDERS,
     "summarizers": ("summarizers",),
 }
-_PACKAGES = ("opencompass/configs", "ais_bench/benchmark/configs", "configs")
+CONFIG_FOLDERS = ("opencompass/configs", "ais_bench/benchmark/configs", "configs")
 """The config folders of a checkout."""
 
 
@@ -37,7 +38,7 @@ class ConfigFolders:
 
     def __init__(self, config_dir: Path | None, root: Path | None) -> None:
         self._own = [] if config_dir is None else [config_dir]
-        packages = [] if root is None else [root / package for package in _PACKAGES]
+        packages = [] if root is None else [root / package for package in CONFIG_FOLDERS]
         self._places = [place for place in (config_dir, *packages) if place is not None and place.is_dir()]
         self._files: dict[ConfigKind, dict[str, list[Path]]] = {}
 
@@ -98,7 +99,7 @@ def find_installed_root(package: str) -> Path | None:
 
 
 def _list_config_folders(package: str) -> list[str]:
-    return [one for one in _PACKAGES if one.partition("/")[0] == package]
+    return [one for one in CONFIG_FOLDERS if one.partition("/")[0] == package]
 
 
 def format_ambiguous_name(name: str, found: NamedConfig) -> str:

@@ -59,12 +59,16 @@ def find_config_files(folder: Path) -> list[Path]:
 def _is_config_file(path: Path) -> bool:
     try:
         content = path.read_bytes()
-        if not _CODE_MARKS.search(content):
-            return False
-        tree = ast.parse(content)
+        return _CODE_MARKS.search(content) is not None and is_config_tree(content, ast.parse(content))
     except (SyntaxError, ValueError):
         return re.search(rb"^(?:\w+_)?datasets\s*=\s*\[", content, re.MULTILINE) is not None
     except OSError:
+        return False
+
+
+def is_config_tree(content: bytes, tree: ast.Module) -> bool:
+    """Whether a file's syntax is that of a config."""
+    if not _CODE_MARKS.search(content):
         return False
     # A file of classes may contain the name `datasets`, but never the settings of a config entry.
     is_code = any(isinstance(node, ast.ClassDef) for node in tree.body) and _INFERENCE not in content

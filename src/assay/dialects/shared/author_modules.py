@@ -24,6 +24,19 @@ Namespaces = Mapping[str, Mapping[str, Any]]
 _PACKAGE_FILE = "__init__"
 """The file that makes its folder a package."""
 
+_PACKAGE_NAMES = {
+    "Levenshtein": "levenshtein",
+    "PIL": "pillow",
+    "bs4": "beautifulsoup4",
+    "cv2": "opencv-python-headless",
+    "faiss": "faiss-cpu",
+    "fitz": "pymupdf",
+    "sklearn": "scikit-learn",
+    "skimage": "scikit-image",
+    "yaml": "pyyaml",
+}
+"""The pip names of packages that are imported under another name."""
+
 
 class AuthorModules:
     """The modules that one author's file can import."""
@@ -128,7 +141,8 @@ class AuthorModules:
             return Problem(
                 self._code,
                 f"it imports {error.name!r}, which is not installed",
-                f"install the package that provides it, usually: pip install {package}",
+                "install the package that provides it, usually: "
+                f"pip install {_PACKAGE_NAMES.get(package, package)}",
                 where,
             )
         if isinstance(error, ImportError) and error.name and error.name.partition(".")[0] in self._roots:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 
 from assay.app.allowed_failures import is_failed
+from assay.app.benchmarks import ListedBenchmark, ListedSource
 from assay.app.dataset_list import ListedDataset
 from assay.app.dataset_state import DatasetState
 from assay.app.hub_datasets import ListedHubDataset
@@ -296,6 +297,13 @@ class SampleDiffAnswer(msgspec.Struct, frozen=True, tag="sample_diff", tag_field
     sample: SampleDifference
 
 
+class BenchmarksAnswer(msgspec.Struct, frozen=True, tag="benchmarks", tag_field="kind"):
+    """`assay ls benchmarks`."""
+
+    sources: tuple[ListedSource, ...]
+    benchmarks: tuple[ListedBenchmark, ...]
+
+
 CommandAnswer: TypeAlias = (
     RunAnswer
     | RunsAnswer
@@ -303,6 +311,7 @@ CommandAnswer: TypeAlias = (
     | ScoringsAnswer
     | ScorersAnswer
     | DatasetsAnswer
+    | BenchmarksAnswer
     | CheckAnswer
     | ExplainAnswer
     | PrepareAnswer

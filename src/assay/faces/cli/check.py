@@ -39,10 +39,13 @@ def check(datasets: tuple[str, ...], prompts: int, is_json: bool, **flags: Any) 
     With several datasets or a folder, prints one line for each dataset, from its first 50 rows. The exit
     status is 1 if there are errors.
     """
+    from assay.app.benchmarks import resolve_benchmarks
     from assay.app.check_files import expand_datasets
 
-    settings = build_settings(flags)
     with_model = flags.get("model") is not None
+    settings = build_settings(flags)
+    datasets, values = resolve_benchmarks(datasets, settings.values)
+    settings = settings.with_values(values)
     named = expand_datasets(datasets, settings.values.dialect)
     is_one = len(named.datasets) == 1 and named.datasets == datasets
     if is_json:

@@ -41,7 +41,9 @@ _COMMANDS = {
     "leaderboard": Command(
         "assay.faces.cli.leaderboard:leaderboard", "Rank models over datasets, with significance.", "Results"
     ),
-    "ls": Command("assay.faces.cli.report:ls", "List runs, or the datasets in a folder.", "Results"),
+    "ls": Command(
+        "assay.faces.cli.report:ls", "List runs, benchmarks by name, or the datasets in a folder.", "Results"
+    ),
     "serve": Command(
         "assay.faces.cli.serve:serve", "Run a team server: REST API, queue, leaderboard.", "Servers"
     ),

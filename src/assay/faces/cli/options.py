@@ -56,6 +56,15 @@ offline_option = grouped_option(
     help="Connect only to the model server you name. Any other connection ends the run. [off]",
 )
 
+benchmarks_from_option = grouped_option(
+    "Data",
+    "--benchmarks-from",
+    is_rare=True,
+    multiple=True,
+    metavar="DIR",
+    help="Checkout or folder whose benchmarks can be named, besides installed packages. Repeatable.",
+)
+
 allow_failures_option = grouped_option(
     "Output and resume",
     "--allow-failures",
@@ -269,6 +278,7 @@ _OPTIONS = (
         metavar="DIR",
         help="Folder of datasets that you can use by name, with its hub.json.",
     ),
+    benchmarks_from_option,
     grouped_option(
         "Data", "--split", help="Split of a dataset from the hub or --data-root. [test, else validation]"
     ),

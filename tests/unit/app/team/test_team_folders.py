@@ -95,3 +95,16 @@ def test_python_runs_only_in_folders_that_allow_it(tmp_path: Path) -> None:
             require_allowed([place], [str(allowed)])
         assert caught.value.problems[0].code == "TEAM-045"
         assert str(tmp_path) not in str(caught.value)
+
+
+def test_benchmarks_are_registered_by_name_and_run_only_if_the_owner_named_them() -> None:
+    named = ("opencompass:mmlu_ppl", "lm_eval:hellaswag")
+    found = find_datasets(TeamSettings(allow_python=named))
+    assert [(one.name, one.place, one.dialect) for one in found.datasets] == [
+        ("mmlu_ppl", "opencompass:mmlu_ppl", "openicl"),
+        ("hellaswag", "lm_eval:hellaswag", "lm_eval"),
+    ]
+    require_allowed(named, named)
+    with pytest.raises(AuthorError) as caught:
+        require_allowed(("opencompass:mmlu_gen",), named)
+    assert caught.value.problems[0].code == "TEAM-045"

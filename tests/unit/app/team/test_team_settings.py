@@ -32,3 +32,8 @@ def test_the_address_of_a_database_is_left_as_it_is(workdir: Path) -> None:
 @pytest.mark.parametrize("workers", [0, 64])
 def test_a_server_may_have_no_workers(workdir: Path, workers: int) -> None:
     assert resolve_team_settings({"workers": workers}, workdir).workers == workers
+
+
+def test_a_benchmark_in_allow_python_is_a_name_not_a_path(tmp_path: Path) -> None:
+    settings = resolve_team_settings({"allow_python": ("opencompass:mmlu_ppl",)}, tmp_path)
+    assert settings.allow_python == ("opencompass:mmlu_ppl",)

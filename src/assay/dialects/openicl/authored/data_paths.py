@@ -14,7 +14,9 @@ from assay.sources.hub_name import HubName, parse_hub_name
 
 CACHE_VARIABLES = ("COMPASS_DATA_CACHE", "AIS_BENCH_DATASETS_CACHE")
 """Environment variables of the originals for the data folder."""
-_OWN_FOLDERS = ("ais_bench/datasets/", "data/")
+DEFAULT_CACHE = "~/.cache/opencompass"
+"""Where OpenCompass downloads data, unless the first variable names a folder."""
+OWN_FOLDERS = ("ais_bench/datasets/", "data/")
 """The originals' data folders below those; other dataset folders need not have them."""
 
 
@@ -24,6 +26,8 @@ class DataPaths:
     def __init__(self, folders: Sequence[Path], names: Mapping[str, Any] | None = None) -> None:
         """Store the folders, and OpenCompass's mapping from dataset names to folders."""
         cached = [Path(value) for name in CACHE_VARIABLES if (value := os.environ.get(name))]
+        default = Path(DEFAULT_CACHE).expanduser()
+        cached += [default] if default.is_dir() else []
         self._folders = tuple(dict.fromkeys((Path(), *cached, *folders)))
         self._names = names or {}
 
@@ -46,7 +50,7 @@ class DataPaths:
         bare = [
             name.removeprefix("./").removeprefix(folder)
             for name in names
-            for folder in _OWN_FOLDERS
+            for folder in OWN_FOLDERS
             if name.removeprefix("./").startswith(folder)
         ]
         return [*names, *bare]
@@ -60,7 +64,10 @@ class DataPaths:
         if found is not None:
             return str(found)
         places = listing(str(folder.absolute()) for folder in self._folders)
-        what = f"there is no {dataset_id!r} in {places}"
+        known = self._names.get(dataset_id)
+        local = known.get("local") if isinstance(known, Mapping) else None
+        kept = f", which OpenCompass keeps in {local!r}," if isinstance(local, str) else ""
+        what = f"there is no {dataset_id!r}{kept} in {places}"
         name = self.hub_name(dataset_id)
         if name is None:
             raise FileNotFoundError(what)
@@ -77,5 +84,5 @@ class DataPaths:
         on_hub = known.get("hf_id") if isinstance(known, Mapping) else None
         if isinstance(on_hub, str) and on_hub:
             return parse_hub_name(f"hf://{on_hub}")
-        is_path = dataset_id.removeprefix("./").startswith(_OWN_FOLDERS)
+        is_path = dataset_id.removeprefix("./").startswith(OWN_FOLDERS)
         return None if is_path else parse_hub_name(dataset_id)
