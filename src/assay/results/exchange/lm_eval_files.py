@@ -39,6 +39,8 @@ class LoggedSample(NamedTuple):
     filter: str
     values: Mapping[str, Any]
     """By metric, without the filter."""
+    more: Mapping[str, Any] = {}
+    """Further keys of the line, which lm-eval does not read."""
 
 
 class LoggedTask(NamedTuple):
@@ -170,6 +172,7 @@ def build_sample_line(sample: LoggedSample) -> dict[str, Any]:
         "prompt_hash": hash_text(first if isinstance(first, str) else "".join(map(str, first))),
         "target_hash": hash_text(str(sample.target)),
         **sample.values,
+        **sample.more,
     }
 
 
