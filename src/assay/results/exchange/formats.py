@@ -15,6 +15,7 @@ from assay.results.store import MANIFEST
 
 _MODULES = {
     "lm-eval": "assay.results.exchange.lm_eval",
+    "parquet": "assay.results.exchange.parquet_table",
     "csv": "assay.results.exchange.csv_table",
 }
 """The modules that define a `FORMAT`, in the order in which they look at a log: strict formats first."""
