@@ -15,6 +15,9 @@ from assay.results.store import MANIFEST
 
 _MODULES = {
     "lm-eval": "assay.results.exchange.lm_eval",
+    "opencompass": "assay.results.exchange.opencompass",
+    "aisbench": "assay.results.exchange.aisbench",
+    "hf-eval-results": "assay.results.exchange.hf_eval_results",
     "parquet": "assay.results.exchange.parquet_table",
     "csv": "assay.results.exchange.csv_table",
 }
