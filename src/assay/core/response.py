@@ -17,6 +17,8 @@ class Finish(StrEnum):
     """A stop string appeared; the text ends before it."""
     LENGTH = "length"
     """`max_tokens` was reached: the answer may be truncated."""
+    UNKNOWN = "unknown"
+    """The log that the text was imported from does not say."""
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -55,7 +57,7 @@ class Likelihood(msgspec.Struct, frozen=True, tag="likelihood", omit_defaults=Tr
 
     sum_logprob: float
     n_tokens: int
-    """Number of scored tokens."""
+    """Number of scored tokens; 0 if an imported log does not say."""
     n_chars: int
     n_bytes: int
     """Length of the scored text without leading and trailing white space (with windows: including it)."""

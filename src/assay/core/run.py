@@ -121,6 +121,43 @@ class Scoring(msgspec.Struct, frozen=True, omit_defaults=True):
     """Length of the journal of answers. It only grows, so a resumed run has other answers."""
 
 
+class LoggedMetric(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A number that an imported log gives for a task. Assay computes its own beside it."""
+
+    task: str
+    metric: str
+    value: float
+    stderr: float | None = None
+    n: int | None = None
+    """Number of samples; None: not in the log."""
+    method: str | None = None
+    """None: the task's only method."""
+    group: str | None = None
+    """The part of the task; None: the whole task."""
+
+
+class ImportedLog(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The log of another program that a run was imported from, and what that log does not say."""
+
+    format: str
+    """The name of its format, as in `assay import --from`."""
+    path: str
+    """The file or folder as the user named it."""
+    digest: str
+    """Hash of the log's files."""
+    made: str
+    """When it was imported: UTC, ISO 8601."""
+    assay: str
+    """The version of Assay that imported it."""
+    settings: dict[str, Any] = {}
+    """The settings of the original run, under its own names."""
+    unknown: tuple[str, ...] = ()
+    """Facts of a run that the log does not hold, such as `prompts`. Empty and zero values of these facts in
+    the run's other files mean that they are not in the log."""
+    metrics: tuple[LoggedMetric, ...] = ()
+    """The log's own numbers."""
+
+
 class RunManifest(msgspec.Struct, frozen=True):
     """A state: stored as manifest.json when the run starts, and again when it ends."""
 
@@ -130,7 +167,7 @@ class RunManifest(msgspec.Struct, frozen=True):
     settings: dict[str, Setting]
     versions: dict[str, str]
     started: str
-    """UTC, ISO 8601."""
+    """UTC, ISO 8601; empty if an imported log does not say."""
     status: RunStatus = RunStatus.RUNNING
     finished: str | None = None
     seconds: float | None = None
@@ -163,6 +200,8 @@ class RunManifest(msgspec.Struct, frozen=True):
     cannot be stored."""
     scoring: Scoring | None = None
     """None: the run's own score."""
+    imported: ImportedLog | None = None
+    """The log of another program that the run was imported from; None for a run of Assay itself."""
     schema_version: int = SCHEMA_VERSION
 
     @property

@@ -61,6 +61,10 @@ class Keys:
         in_order = np.argsort(mine)
         return mine[in_order].astype(np.int64), theirs[in_order].astype(np.int64)
 
+    def count_repeated(self) -> int:
+        """Return how many names occur before in the list."""
+        return len(self) - len(np.unique(self._numbers(), axis=0)) if len(self) else 0
+
     def n_equal(self, other: Keys, here: Places, there: Places) -> int:
         """Return how many names at these places equal those at the other list's places."""
         return int(np.sum(np.all(self._numbers()[here] == other._numbers()[there], axis=1)))

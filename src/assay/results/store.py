@@ -23,7 +23,7 @@ from assay.results.damaged_files import DECODE_ERRORS, build_damage_error
 from assay.results.draft_file import begin_file, draft_path, replacing_file
 from assay.results.media_store import MediaStore
 from assay.results.output_folder import build_not_writable_error
-from assay.results.records import build_sample_record
+from assay.results.records import SampleRecord, build_sample_record
 
 MANIFEST = "manifest.json"
 JOURNAL = "responses.jsonl"
@@ -220,7 +220,11 @@ class SampleWriter(ScoreWriter):
         """Append one finished sample."""
         if self._media is not None:
             self._media.keep(requests)
-        self._samples.write(_encoder.encode(build_sample_record(task, sample, requests)) + b"\n")
+        self.write_record(build_sample_record(task, sample, requests), scores)
+
+    def write_record(self, record: SampleRecord, scores: Sequence[Score]) -> None:
+        """Append one finished sample in its stored form."""
+        self._samples.write(_encoder.encode(record) + b"\n")
         self.write_scores(scores)
 
     def flush(self) -> None:

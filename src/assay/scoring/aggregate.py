@@ -7,7 +7,7 @@ separately.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
@@ -190,8 +190,26 @@ class MeanAggregator:
         evaluated: set[tuple[str, str]] = {(score.task, score.track) for score in evaluation.scores}
         evaluated |= {(metric.task, metric.method) for metric in evaluation.metrics}
         for task, track in evaluated:
-            self._lower.update((task, track, name) for name in evaluation.lower_is_better)
-            self._off_scale.update((task, track, name) for name in evaluation.off_scale)
+            self.describe(
+                task,
+                track,
+                lower_is_better=evaluation.lower_is_better,
+                off_scale=evaluation.off_scale,
+            )
+
+    def describe(
+        self,
+        task: str,
+        track: str,
+        *,
+        lower_is_better: Collection[str],
+        off_scale: Collection[str],
+        named: Collection[str] = (),
+    ) -> None:
+        """Record which metrics of a task and track are better when lower, are not shares, or are named."""
+        self._named.update((task, track, name) for name in named)
+        self._lower.update((task, track, name) for name in lower_is_better)
+        self._off_scale.update((task, track, name) for name in off_scale)
 
     def lose(self, task: str, track: str, why: str) -> None:
         """Record that a task and track has no value: the code that scores all of its samples raised."""

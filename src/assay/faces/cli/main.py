@@ -51,6 +51,12 @@ _COMMANDS = {
         "assay.faces.cli.prepare:prepare", "Build the data of UltraEval dataset folders.", "Datasets"
     ),
     "docs": Command("assay.faces.cli.docs:docs", "Update the task table in a dataset's README.", "Datasets"),
+    "import": Command(
+        "assay.faces.cli.exchange:import_log", "Read another program's log as a run.", "Other systems"
+    ),
+    "export": Command(
+        "assay.faces.cli.exchange:export_run", "Write a run in another program's format.", "Other systems"
+    ),
     "as": Command(
         "assay.systems.command_line:other_systems",
         "Use the command line of OpenCompass, AISBench, LLMBox, UltraEval or LEAP.",

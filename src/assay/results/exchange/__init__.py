@@ -1,0 +1,1 @@
+"""Logs of other programs: their forms, written from runs."""

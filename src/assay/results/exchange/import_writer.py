@@ -1,0 +1,208 @@
+"""Writing the samples of a log into a run folder, while counting what the log holds and what it does not."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from assay.core.errors import listing
+from assay.core.method import Method
+from assay.core.response import Completion, Failure, LabelProbs, Likelihood
+from assay.core.score import Verdict
+from assay.results.draft_file import begin_file
+from assay.results.exchange.conversion import RunRecords, build_run_records
+from assay.results.exchange.imported import ImportedResult, ImportedRun, ImportedSample, ImportedTask
+from assay.results.exchange.log_files import build_log_error
+from assay.results.report import Highlights
+from assay.results.score_columns import Keys
+from assay.results.store import JOURNAL, SampleWriter
+
+_encoder = msgspec.json.Encoder()
+_canonical = msgspec.json.Encoder(order="sorted")
+
+PROMPTS = "prompts"
+RESPONSES = "responses"
+QUESTIONS = "questions"
+RIGHT_ANSWERS = "right answers"
+SAMPLING = "sampling parameters"
+FINISH = "why generation ended"
+N_TOKENS = "token counts"
+TIMES = "time per request"
+EXTRACTED = "extracted answers"
+MODEL = "model"
+STARTED = "start time"
+DURATION = "duration"
+VERSIONS = "software versions"
+SETTINGS = "settings"
+N_ROWS = "size of the dataset"
+
+
+class SeenTask:
+    """What the samples of one task turned out to be."""
+
+    def __init__(self) -> None:
+        self.n_samples = 0
+        self.methods: dict[Method, None] = {}
+        self.off_scale: set[str] = set()
+        """Metrics with a value that no share has."""
+        self.keys = Keys()
+        self._hashed = hashlib.blake2b(digest_size=8)
+
+    @property
+    def data_hash(self) -> str:
+        """Return the hash of the samples: equal for two logs with the same records and right answers."""
+        return self._hashed.hexdigest()
+
+    def learn(self, sample: ImportedSample) -> None:
+        """Register a sample."""
+        self.n_samples += 1
+        self.keys.append(sample.id)
+        self._hashed.update(
+            _canonical.encode((sample.id, sample.fields, sample.choices, sample.gold, sample.targets))
+        )
+        for result in sample.results:
+            self.methods[result.method] = None
+            self.off_scale.update(name for name, value in result.values.items() if not 0 <= value <= 1)
+            self.off_scale.update(name for name, ratio in result.ratios.items() if ratio.is_exponential)
+
+
+class ImportWriter:
+    """Writes the samples of one log; use it in a `with` block."""
+
+    def __init__(self, folder: Path, log: ImportedRun, path: str) -> None:
+        self._log = log
+        self._path = path
+        self._writer = SampleWriter(folder)
+        self._journal = begin_file(folder / JOURNAL)
+        self._known: set[str] = set()
+        self._tasks = {task.name: task for task in log.tasks}
+        self.seen: dict[str, SeenTask] = {}
+        """By task, in order of appearance."""
+        self.highlights = Highlights()
+        self.n_samples = 0
+        self.n_failed = 0
+        self._n_without_result = 0
+
+    def write_samples(self) -> Iterator[RunRecords]:
+        """Write every sample of the log, and yield its records."""
+        headlines = {
+            (name, method): next(iter(task.metrics))
+            for name, task in self._tasks.items()
+            if task.metrics
+            for method in Method
+        }
+        for sample in self._log.samples():
+            records = build_run_records(sample, self._path, headlines)
+            self._learn(sample, records)
+            self._writer.write_record(records.record, records.scores)
+            for response in records.responses:
+                self._journal.write(_encoder.encode(response) + b"\n")
+            for score in records.scores:
+                self.highlights.add(score)
+            yield records
+        self._require_unique_ids()
+
+    def tasks(self) -> list[ImportedTask]:
+        """Return the tasks that have samples, in the log's order."""
+        return [self.find_task(name) for name in self.seen]
+
+    def find_task(self, name: str) -> ImportedTask:
+        """Return a task as the log describes it."""
+        return self._tasks.get(name) or ImportedTask(name=name)
+
+    def list_unknown(self) -> list[str]:
+        """Return the facts that the log does not hold for any sample, in a fixed order."""
+        log = self._log
+        known = set(self._known)
+        known |= {
+            name
+            for name, value in (
+                (MODEL, log.model),
+                (STARTED, log.started),
+                (DURATION, log.seconds),
+                (VERSIONS, log.versions),
+                (SETTINGS, log.settings),
+            )
+            if value
+        }
+        if self.seen and all(task.n_rows is not None or task.spec is not None for task in self.tasks()):
+            known.add(N_ROWS)
+        has_texts = any(Method.GEN in seen.methods for seen in self.seen.values())
+        every = [MODEL, STARTED, DURATION, VERSIONS, SETTINGS, N_ROWS, QUESTIONS, RIGHT_ANSWERS]
+        every += [PROMPTS, RESPONSES, N_TOKENS, TIMES]
+        if has_texts:
+            every += [SAMPLING, FINISH, EXTRACTED]
+        return [name for name in every if name not in known]
+
+    def notes(self) -> list[str]:
+        """Return notes about samples that could not be used as they are."""
+        notes = []
+        if missing := [name for name in self._tasks if name not in self.seen]:
+            notes.append(f"the log has no samples of {listing(missing, at_most=6)}; only its totals are kept")
+        if n := self._n_without_result:
+            notes.append(f"{n:,} samples of the log have no result and are not counted")
+        return notes
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._writer.close()
+        self._journal.close()
+
+    def _learn(self, sample: ImportedSample, records: RunRecords) -> None:
+        self.n_samples += 1
+        self.seen.setdefault(sample.task, SeenTask()).learn(sample)
+        self.n_failed += any(score.verdict is Verdict.FAILED for score in records.scores)
+        self._n_without_result += not sample.results
+        known = self._known
+        if sample.fields:
+            known.add(QUESTIONS)
+        if sample.gold or sample.targets:
+            known.add(RIGHT_ANSWERS)
+        for result in sample.results:
+            known.update(_list_known(result))
+        for response in records.responses:
+            if not isinstance(response.outcome, Failure):
+                known.add(RESPONSES)
+            if _counts_tokens(response.outcome):
+                known.add(N_TOKENS)
+            if response.seconds:
+                known.add(TIMES)
+
+    def _require_unique_ids(self) -> None:
+        for name, seen in self.seen.items():
+            if (n := seen.keys.count_repeated()) > 0:
+                raise build_log_error(
+                    "LOG-009",
+                    f"{n:,} samples of the task {name!r} have the id of another one",
+                    "import one run at a time: the log may hold several, or a run and its repetition",
+                    Path(self._path),
+                )
+
+
+def _list_known(result: ImportedResult) -> Sequence[str]:
+    found = []
+    prompts = [result.prompt, *(option.prompt for option in result.options)]
+    if any(prompt is not None for prompt in prompts):
+        found.append(PROMPTS)
+    if result.sampling is not None:
+        found.append(SAMPLING)
+    if any(reply.finish is not reply.finish.UNKNOWN for reply in result.replies):
+        found.append(FINISH)
+    if result.answer is not None or (result.score is not None and result.score.answer is not None):
+        found.append(EXTRACTED)
+    return found
+
+
+def _counts_tokens(outcome: Completion | Likelihood | LabelProbs | Failure) -> bool:
+    if isinstance(outcome, Completion):
+        return bool(outcome.n_prompt_tokens or any(output.n_tokens for output in outcome.outputs))
+    return isinstance(outcome, Likelihood) and bool(outcome.n_tokens)
