@@ -22,7 +22,15 @@ from typing import Any
 from inspect_ai import Epochs, Task, eval
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log, write_eval_log
-from inspect_ai.model import ChatMessageSystem, ChatMessageUser, ContentImage, ContentText, ModelOutput, ModelUsage, get_model
+from inspect_ai.model import (
+    ChatMessageSystem,
+    ChatMessageUser,
+    ContentImage,
+    ContentText,
+    ModelOutput,
+    ModelUsage,
+    get_model,
+)
 from inspect_ai.scorer import (
     Score,
     accuracy,
@@ -163,7 +171,9 @@ def graded() -> Any:
         if number % 7 == 6:
             return Score.unscored(reason="grader_failed", explanation="the grader gave no grade")
         value = "CIPN"[number % 4]
-        return Score(value=value, answer=None if value == "N" else state.output.completion, metadata={"k": number})
+        return Score(
+            value=value, answer=None if value == "N" else state.output.completion, metadata={"k": number}
+        )
 
     return score
 
@@ -255,7 +265,9 @@ def images(n: int) -> MemoryDataset:
                 id=i,
                 input=[
                     ChatMessageSystem(content="Look closely."),
-                    ChatMessageUser(content=[ContentText(text=f"Which colour, {i}?"), ContentImage(image=PNG)]),
+                    ChatMessageUser(
+                        content=[ContentText(text=f"Which colour, {i}?"), ContentImage(image=PNG)]
+                    ),
                 ],
                 target=["red", "rouge"],
             )
@@ -348,7 +360,12 @@ def evals(server: str) -> Iterator[tuple[str, Task, Any, dict[str, Any]]]:
         mock(right_often),
         serial,
     )
-    yield "scorer_fails", Task(sums(6), scorer=fails_at_four(), fail_on_error=False), mock(right_often), serial
+    yield (
+        "scorer_fails",
+        Task(sums(6), scorer=fails_at_four(), fail_on_error=False),
+        mock(right_often),
+        serial,
+    )
     yield (
         "tools",
         Task(sums(6), solver=[use_tools(add()), generate()], scorer=includes()),
@@ -418,7 +435,9 @@ class _Server(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         drawn = random.Random(json.dumps(body["messages"])).random()
         asked = str(body["messages"][-1]["content"])
-        text = f"ANSWER: {'ABCD'[int(drawn * 4)]}" if "ANSWER" in asked else f"perhaps {int(drawn * 9) * 3 + 1}"
+        text = (
+            f"ANSWER: {'ABCD'[int(drawn * 4)]}" if "ANSWER" in asked else f"perhaps {int(drawn * 9) * 3 + 1}"
+        )
         reply = {
             "id": "1",
             "object": "chat.completion",
@@ -427,7 +446,11 @@ class _Server(BaseHTTPRequestHandler):
             "choices": [
                 {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
             ],
-            "usage": {"prompt_tokens": len(asked.split()), "completion_tokens": 3, "total_tokens": 3 + len(asked.split())},
+            "usage": {
+                "prompt_tokens": len(asked.split()),
+                "completion_tokens": 3,
+                "total_tokens": 3 + len(asked.split()),
+            },
         }
         content = json.dumps(reply).encode()
         self.send_response(200)

@@ -14,6 +14,7 @@ from assay.results.read import StoredRun
 from assay.results.store import MANIFEST
 
 _MODULES = {
+    "inspect": "assay.results.exchange.inspect_ai",
     "lm-eval": "assay.results.exchange.lm_eval",
     "csv": "assay.results.exchange.csv_table",
 }
