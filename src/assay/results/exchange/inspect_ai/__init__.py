@@ -2,5 +2,6 @@
 
 from assay.results.exchange.formats import LogFormat
 from assay.results.exchange.inspect_ai.reader import NAME, find_mismatch, read
+from assay.results.exchange.inspect_ai.writer import write
 
-FORMAT = LogFormat(NAME, "inspect_ai logs: .eval and .json", find_mismatch, read)
+FORMAT = LogFormat(NAME, "inspect_ai logs: .eval and .json", find_mismatch, read, write)

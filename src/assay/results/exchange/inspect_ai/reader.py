@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from assay.core.method import Method
 from assay.core.model import ModelIdentity
 from assay.core.request import Sampling
 from assay.core.response import Finish
@@ -19,6 +20,7 @@ from assay.core.score import Verdict
 from assay.results.exchange.assay_fields import (
     KEY,
     RunFields,
+    SampleFields,
     read_run_fields,
     read_sample_fields,
     restore_run,
@@ -26,6 +28,7 @@ from assay.results.exchange.assay_fields import (
 )
 from assay.results.exchange.imported import (
     ImportedMetricFacts,
+    ImportedOption,
     ImportedResult,
     ImportedRun,
     ImportedSample,
@@ -49,6 +52,8 @@ from assay.results.exchange.inspect_ai.values import (
 from assay.results.exchange.log_files import build_log_error, require_one_run
 
 NAME = "inspect"
+OPTIONS = "options"
+"""Where an export keeps the numbers of a sample's options, among the fields for Assay."""
 PROGRAM = "inspect_ai"
 _CHOICE_SOLVER = "multiple_choice"
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -274,7 +279,8 @@ class _LogSamples:
             return ImportedSample(task=task, id=id_)
         first = epochs[0]
         metadata = dict(first.metadata)
-        fields = read_sample_fields(metadata.pop(KEY, None))
+        kept = metadata.pop(KEY, None)
+        fields = read_sample_fields(kept)
         targets = (first.target,) if isinstance(first.target, str) else tuple(first.target)
         choices = tuple(first.choices or ())
         gold = _read_gold(targets, choices) if fields is None else ()
@@ -290,9 +296,10 @@ class _LogSamples:
             group=None if key is None or key not in metadata else str(metadata[key]),
             results=(self._build_result(id_, epochs),),
         )
-        if fields is not None and self._agrees(sample, fields.scores):
-            return restore_sample(sample, fields)
-        return sample
+        if fields is None or not self._agrees(sample, fields.scores):
+            return sample
+        result = _restore_asks(sample.results[0], first, fields, kept)
+        return restore_sample(msgspec.structs.replace(sample, results=(result,)), fields)
 
     def _agrees(self, sample: ImportedSample, scores: Sequence[Any]) -> bool:
         """Whether the values that Assay kept are those of the log, which another program may have changed."""
@@ -345,6 +352,22 @@ class _LogSamples:
             or any(epoch.limit is not None for epoch in epochs),
             details=tuple(_describe_epoch(epoch) for epoch in epochs if epoch.scores or epoch.error),
         )
+
+
+def _restore_asks(
+    result: ImportedResult, sample: Sample, fields: SampleFields, kept: Mapping[str, Any]
+) -> ImportedResult:
+    """Return a result with the requests that Assay made: their method, prompts and options."""
+    method = fields.scores[0].track if fields.scores else Method.GEN
+    prompt = sample.input if isinstance(sample.input, str) and sample.input else result.prompt
+    if method is Method.GEN:
+        return msgspec.structs.replace(result, prompt=prompt)
+    try:
+        options = msgspec.convert(kept.get(OPTIONS, []), tuple[ImportedOption, ...])
+    except msgspec.ValidationError:
+        options = ()
+    # The reply of such a log is the chosen option, which the model did not write.
+    return msgspec.structs.replace(result, method=method, prompt=prompt, options=options, replies=())
 
 
 def _build_record(sample: Sample, metadata: Mapping[str, Any]) -> dict[str, Any]:
