@@ -421,11 +421,11 @@ def _explain_unscored(scores: Sequence[Any]) -> str:
 
 
 def _describe_epoch(epoch: Sample) -> dict[str, Any]:
-    """Return the scores of one epoch as the log has them."""
+    """Return the scores of one epoch as the log has them. One without a value (NaN) has none here either."""
     described: dict[str, Any] = {"epoch": epoch.epoch}
     if epoch.scores:
         described["scores"] = {
-            name: {key: value for key, value in msgspec.to_builtins(score).items() if value is not None}
+            name: {key: value for key, value in msgspec.to_builtins(score).items() if not _is_missing(value)}
             for name, score in epoch.scores.items()
         }
     if epoch.error is not None:
@@ -433,6 +433,10 @@ def _describe_epoch(epoch: Sample) -> dict[str, Any]:
     if epoch.limit is not None:
         described["limit"] = msgspec.to_builtins(epoch.limit)
     return described
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def _write_utc(time: str) -> str | None:

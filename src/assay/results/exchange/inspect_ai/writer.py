@@ -37,6 +37,8 @@ from assay.results.exchange.stored_samples import StoredResult, StoredSample, it
 from assay.results.read import StoredRun
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9.]+")
+_NAN = msgspec.Raw(b"NaN")
+"""inspect_ai writes it into JSON for a score without a value."""
 _SOLVERS = {Method.GEN: "generate", Method.PPL: "option likelihoods", Method.PROB: "label probabilities"}
 
 
@@ -98,7 +100,7 @@ class LogPlan:
         self._writer: LogWriter | None = None
         self._graded: dict[str, None] = {}
         """Metrics with values other than right and wrong."""
-        self._columns, self._results = self._read_logged_scores()
+        self._columns, self._logged_scores = self._read_logged_scores()
         self._reduced: dict[tuple[str, str | None], dict[str, Any]] = {}
         self._n_epochs = 1
         self.sampling: Sampling | None = None
@@ -113,7 +115,7 @@ class LogPlan:
         for name, value in {**score.also, score.metric: score.value}.items():
             if value is not None and value not in (0.0, 1.0):
                 self._graded[name] = None
-        if self._columns:
+        if self._logged_scores is not None:
             self._n_epochs = max(self._n_epochs, len(score.details))
 
     def open(self, folder: Path) -> Path:
@@ -126,7 +128,7 @@ class LogPlan:
         """Write a sample: once, or once for each epoch of the log that the run was imported from."""
         assert self._writer is not None
         details = result.score.details if result.score is not None else ()
-        if self._columns and details and all("epoch" in one for one in details):
+        if self._logged_scores is not None and details:
             outputs = result.outputs()
             for index, one in enumerate(details):
                 mine = outputs[index : index + 1] if len(outputs) == len(details) else outputs
@@ -151,12 +153,12 @@ class LogPlan:
     def _make_id(self, kind: str) -> str:
         return digest((self._run.manifest.id, self._task.name, self._method, kind), size=11)
 
-    def _read_logged_scores(self) -> tuple[Sequence[ScoreKey], list[dict[str, Any]]]:
-        """Return the columns and scores of the log that the run was imported from."""
+    def _read_logged_scores(self) -> tuple[Sequence[ScoreKey], list[dict[str, Any]] | None]:
+        """Return the columns and scores of the log that the run was imported from; None: it is no such run."""
         imported = self._run.manifest.imported
         scores = self._task.settings.get("scores")
-        if imported is None or imported.format != NAME or not isinstance(scores, list) or not scores:
-            return (), []
+        if imported is None or imported.format != NAME or not isinstance(scores, list):
+            return (), None
         header = Header(
             eval=EvalSpec(task=self._task.name),
             results=Results(scores=msgspec.convert(scores, list[EvalScore])),
@@ -165,15 +167,18 @@ class LogPlan:
 
     def _build_header(self) -> dict[str, Any]:
         manifest = self._run.manifest
+        status = (
+            "success" if manifest.imported is None else manifest.imported.settings.get("status", "success")
+        )
         results = self._build_results()
         scorers = list(dict.fromkeys(one["scorer"] for one in results["scores"]))
         config = {"epochs": self._n_epochs, "log_samples": True}
-        reducers = [one["reducer"] for one in self._results if one.get("reducer")]
+        reducers = [one["reducer"] for one in self._logged_scores or () if one.get("reducer")]
         if reducers:
             config["epochs_reducer"] = list(dict.fromkeys(reducers))
         return {
             "version": LOG_VERSION,
-            "status": "success",
+            "status": status,
             "eval": {
                 "eval_id": self._make_id("eval"),
                 "run_id": digest(manifest.id, size=11),
@@ -225,7 +230,10 @@ class LogPlan:
             one for one in self._run.metrics() if (one.task, one.method) == (self._task.name, self._method)
         ]
         whole = [one for one in mine if one.group is None]
-        scores = self._results or [_build_eval_score(one, mine) for one in whole]
+        known = [one for one in whole if one.value is not None]
+        scores = self._logged_scores
+        if scores is None:
+            scores = [_build_eval_score(one, mine) for one in known]
         n = max((one.n for one in whole), default=self._task.n_samples)
         n_failed = max((one.n_failed for one in whole if one.is_headline), default=0)
         results: dict[str, Any] = {
@@ -234,11 +242,9 @@ class LogPlan:
             "scores": scores,
             "metadata": {KEY: build_run_fields(self._run)},
         }
-        first = next(
-            (one["name"] for one, metric in zip(scores, whole, strict=False) if metric.is_headline), None
-        )
-        if first is not None and not self._results:
-            results["headline"] = {"scorer": first, "score": first}
+        headline = next((one.metric for one in known if one.is_headline), None)
+        if headline is not None and self._logged_scores is None:
+            results["headline"] = {"scorer": headline, "score": headline}
         return results
 
     def _build_sample(
@@ -267,7 +273,7 @@ class LogPlan:
                 "choices": replies,
                 "completion": replies[0]["message"]["content"] if replies else "",
             },
-            "scores": dict(logged.get("scores", {})) if logged is not None else self._build_scores(score),
+            "scores": self._build_scores(score) if logged is None else _copy_scores(logged),
             "metadata": {**sample.fields, KEY: _build_fields(stored, result)},
             "store": {},
             "events": [],
@@ -362,6 +368,11 @@ def _build_eval_score(metric: Metric, others: Sequence[Metric]) -> dict[str, Any
         "params": {},
         "metrics": metrics,
     }
+
+
+def _copy_scores(logged: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the scores of one epoch of the original log; one that it left unscored has NaN as its value."""
+    return {name: {"value": _NAN, "history": [], **score} for name, score in logged.get("scores", {}).items()}
 
 
 def _build_fields(stored: StoredSample, result: StoredResult) -> dict[str, Any]:
