@@ -14,7 +14,7 @@ from assay.core.ids import digest
 from assay.core.method import Method
 from assay.core.request import Sampling
 from assay.core.response import Completion, Finish, LabelProbs, Likelihood, Output
-from assay.core.score import Metric, Score, Verdict
+from assay.core.score import MACRO, Metric, Score, Verdict
 from assay.core.task import TaskSpec
 from assay.results.exchange.assay_fields import KEY, build_run_fields, build_sample_fields
 from assay.results.exchange.imported import ImportedOption
@@ -233,7 +233,10 @@ class LogPlan:
         known = [one for one in whole if one.value is not None]
         scores = self._logged_scores
         if scores is None:
-            scores = [_build_eval_score(one, mine) for one in known]
+            names = {one.metric for one in known}
+            listed = [one for one in known if one.metric.removesuffix(MACRO) not in names - {one.metric}]
+            listed.sort(key=lambda one: not one.is_headline)
+            scores = [_build_eval_score(one, mine) for one in listed]
         n = max((one.n for one in whole), default=self._task.n_samples)
         n_failed = max((one.n_failed for one in whole if one.is_headline), default=0)
         results: dict[str, Any] = {
@@ -350,6 +353,11 @@ def _build_eval_score(metric: Metric, others: Sequence[Metric]) -> dict[str, Any
         "lower": (metric.low, "ci", {"level": 0.95}),
         "upper": (metric.high, "ci", {"level": 0.95}),
     }
+    macro = next(
+        (one for one in others if one.metric == f"{metric.metric}{MACRO}" and one.group is None), None
+    )
+    if macro is not None:
+        numbers["macro"] = (macro.value, None, {})
     inner = {"metric": {"type": "metric", "name": kind, "params": {}}, "group_key": "group"}
     for one in others:
         if one.metric == metric.metric and one.group is not None:
