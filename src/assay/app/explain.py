@@ -56,7 +56,8 @@ def explain(run: StoredRun, wanted: str, *, with_tokens: bool, offline: bool = F
     scores = tuple(
         score for score in run.scores() if score.sample_id == record.sample.id and score.task == record.task
     )
-    if not with_tokens:
+    if not with_tokens or run.manifest.imported is not None:
+        # A log of another program does not say how to open its model.
         return Explanation(record, _explain_asks(record, responses, scores, None), scores)
     settings = run.manifest.settings
     model = settings["model"].value

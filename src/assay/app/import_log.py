@@ -105,7 +105,7 @@ def _write_run(log: ImportedRun, path: Path, hashed: str, folder: Path) -> None:
             utc_now(),
             assay.__version__,
             dict(log.settings),
-            tuple(dict.fromkeys((*log.unknown, *writer.list_unknown()))),
+            tuple(writer.list_unknown()),
             log.metrics,
         )
         manifest = RunManifest(
@@ -182,17 +182,23 @@ def _compute_totals(
     added: list[Metric] = []
     notes: list[str] = []
     for logged in log.metrics:
-        seen = writer.seen.get(logged.task)
-        if seen is None:
+        seen_task = writer.seen.get(logged.task)
+        if seen_task is None:
             continue
-        method = logged.method or next(iter(seen.methods), Method.GEN)
-        ours = own.get((logged.task, method, logged.metric, logged.group))
+        track = logged.method or str(next(iter(seen_task.methods), Method.GEN))
+        ours = own.get((logged.task, track, logged.metric, logged.group))
         if ours is None:
-            added.append(_build_logged_metric(logged, method, writer.find_task(logged.task), seen))
+            added.append(_build_logged_metric(logged, track, writer.find_task(logged.task), seen_task))
         elif (note := _compare_metric(logged, ours)) is not None:
             notes.append(note)
     aggregator.take(Evaluation((), added))
-    return compute_totals(aggregator, specs, log.groups), notes
+    totals = compute_totals(aggregator, specs, log.groups)
+    groups = {(one.task, one.metric): one for one in totals.metrics if one.task in totals.members}
+    for logged in log.metrics:
+        of_group = groups.get((logged.task, logged.metric))
+        if of_group is not None and (note := _compare_metric(logged, of_group)) is not None:
+            notes.append(note)
+    return totals, notes
 
 
 def _build_logged_metric(logged: LoggedMetric, method: str, task: ImportedTask, seen: SeenTask) -> Metric:

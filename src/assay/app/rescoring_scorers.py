@@ -59,6 +59,8 @@ def _authors_scorers(
     own: RunManifest, plan: ScoringPlan, values: RunSettings, model: StoredModel
 ) -> dict[tuple[str, str], Scorer | CorpusScorer]:
     """Compile the run's datasets again to get the authors' scorers."""
+    if own.imported is not None:
+        raise _missing_code_error(own, plan, "")
     try:
         compiled = compile_with_settings(list_sources(own), values, model)
     except AssayError as error:
@@ -82,6 +84,10 @@ def _authors_scorers(
 
 def _missing_code_error(own: RunManifest, plan: ScoringPlan, why: str) -> PlanError:
     name = min(plan.by_author)[0]
+    if own.imported is not None:
+        what = f"task {name!r}: it was scored by {own.imported.format}, whose rules are not in its log"
+        fix = "score its responses with registered parts: --extract and --metric, or --score-by"
+        return PlanError(Problem("RESCORE-006", what, fix, Origin(own.imported.path)))
     source = next(spec.source for spec in own.tasks if spec.name == name)
     who = (
         "it is scored by code of its dataset"

@@ -121,6 +121,29 @@ class Scoring(msgspec.Struct, frozen=True, omit_defaults=True):
     """Length of the journal of answers. It only grows, so a resumed run has other answers."""
 
 
+class LogFact(StrEnum):
+    """A fact about a run or its samples that a log of another program may not hold. In words for people."""
+
+    MODEL = "model"
+    STARTED = "start time"
+    DURATION = "duration"
+    VERSIONS = "software versions"
+    SETTINGS = "settings"
+    N_ROWS = "size of the dataset"
+    QUESTIONS = "questions"
+    RIGHT_ANSWERS = "right answers"
+    PROMPTS = "prompts"
+    RESPONSES = "responses"
+    N_TOKENS = "token counts"
+    TIMES = "time per request"
+    SAMPLING = "sampling parameters"
+    FINISH = "why generation ended"
+    EXTRACTED = "extracted answers"
+    UNANSWERED = "unanswered samples"
+    """Whether a wrong sample has a wrong answer or none."""
+    FAILED = "failed samples"
+
+
 class LoggedMetric(msgspec.Struct, frozen=True, omit_defaults=True):
     """A number that an imported log gives for a task. Assay computes its own beside it."""
 
@@ -151,9 +174,9 @@ class ImportedLog(msgspec.Struct, frozen=True, omit_defaults=True):
     """The version of Assay that imported it."""
     settings: dict[str, Any] = {}
     """The settings of the original run, under its own names."""
-    unknown: tuple[str, ...] = ()
-    """Facts of a run that the log does not hold, such as `prompts`. Empty and zero values of these facts in
-    the run's other files mean that they are not in the log."""
+    unknown: tuple[LogFact, ...] = ()
+    """Facts that the log does not hold for any sample. Empty and zero values of these facts in the run's
+    other files mean that they are not in the log."""
     metrics: tuple[LoggedMetric, ...] = ()
     """The log's own numbers."""
 
@@ -203,6 +226,10 @@ class RunManifest(msgspec.Struct, frozen=True):
     imported: ImportedLog | None = None
     """The log of another program that the run was imported from; None for a run of Assay itself."""
     schema_version: int = SCHEMA_VERSION
+
+    def lacks(self, fact: LogFact) -> bool:
+        """Whether the run was imported from a log that does not hold a fact."""
+        return self.imported is not None and fact in self.imported.unknown
 
     @property
     def fingerprint(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from assay.core.rounding import NOT_KNOWN, format_decimal, format_number
-from assay.core.run import RunManifest
+from assay.core.run import ImportedLog, RunManifest
 from assay.core.score import Metric, Score, Verdict
 from assay.core.task import TaskSpec
 from assay.results.rows import (
@@ -23,6 +23,7 @@ from assay.results.rows import (
 from assay.results.subset_families import Family, count_disagreements, group_by_family
 
 _EXAMPLES = 10
+_NOT_IN_LOG = "not in the log"
 
 
 def render_report(manifest: RunManifest, metrics: Sequence[Metric], highlights: Highlights) -> str:
@@ -246,6 +247,10 @@ def _model_and_settings(manifest: RunManifest) -> list[str]:
     settings = [
         [name, _format_setting(setting.value), setting.source] for name, setting in manifest.settings.items()
     ]
+    if manifest.imported is not None:
+        settings = [
+            [name, _format_setting(value), "log"] for name, value in manifest.imported.settings.items()
+        ]
     stats = [[name, f"{value:,.6g}"] for name, value in manifest.stats.items()]
     line, speed = format_work_line(manifest), format_speed_line(manifest)
     return [
@@ -260,13 +265,22 @@ def _model_and_settings(manifest: RunManifest) -> list[str]:
             ["fact", "value"],
             [
                 ["id", manifest.id],
-                ["started", manifest.started],
-                ["seconds", f"{manifest.seconds or 0:.1f}"],
+                ["started", manifest.started or _NOT_IN_LOG],
+                ["seconds", _NOT_IN_LOG if manifest.seconds is None else f"{manifest.seconds:.1f}"],
                 *stats,
+                *_describe_log(manifest.imported),
                 *([name, version] for name, version in manifest.versions.items()),
             ],
         ),
     ]
+
+
+def _describe_log(log: ImportedLog | None) -> list[list[str]]:
+    """Return where an imported run comes from, and what its log does not hold."""
+    if log is None:
+        return []
+    facts = [["imported from", f"{log.path} ({log.format})"], ["imported", log.made]]
+    return [*facts, [_NOT_IN_LOG, ", ".join(log.unknown)]] if log.unknown else facts
 
 
 def _format_setting(value: object) -> str:

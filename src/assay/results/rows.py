@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from assay.core.rounding import NOT_KNOWN, format_number, format_percent
-from assay.core.run import Cost, RunManifest, Spread
+from assay.core.run import Cost, LogFact, RunManifest, Spread
 from assay.core.score import MACRO, NO_METRIC, Metric
 from assay.results.subset_families import group_by_family, is_subset_mean
 
@@ -82,7 +82,9 @@ def is_perplexity(metric: Metric) -> bool:
 def result_rows(metrics: Sequence[Metric], manifest: RunManifest) -> list[ResultRow]:
     """Return a row with score, interval and counts for each task and method whose headline is a share."""
     return [
-        _result_row(metric, metric.task, _format_cost(metric.method, (metric.task,), manifest.costs))
+        _result_row(
+            metric, metric.task, _format_cost(metric.method, (metric.task,), manifest.costs), manifest.lacks
+        )
         for metric in _select_listed(metrics)
         if not is_perplexity(metric) and not is_subset_mean(metric, manifest)
     ]
@@ -100,25 +102,29 @@ def mean_rows(metrics: Sequence[Metric], manifest: RunManifest) -> list[ResultRo
         members = [task.name for task in known[metric.task].members(metric.group)]
         part = "" if metric.group is None else f":[{metric.group}]"
         label = f"{metric.task}{part}, mean of {len(members)}"
-        rows.append(_result_row(metric, label, _format_cost(metric.method, members, manifest.costs)))
+        rows.append(
+            _result_row(metric, label, _format_cost(metric.method, members, manifest.costs), manifest.lacks)
+        )
     for metric in means:
         if metric.task not in known:
             tasks = manifest.groups.get(metric.task, ())
             label = f"{metric.task}, group of {len(tasks)}"
-            rows.append(_result_row(metric, label, _format_cost(None, tasks, manifest.costs)))
+            rows.append(_result_row(metric, label, _format_cost(None, tasks, manifest.costs), manifest.lacks))
     return rows
 
 
-def _result_row(metric: Metric, label: str, spent: tuple[str, str]) -> ResultRow:
+def _result_row(
+    metric: Metric, label: str, spent: tuple[str, str], lacks: Callable[[LogFact], bool]
+) -> ResultRow:
     return ResultRow(
         label,
         format_metric_method(metric),
         f"{metric.n_counted:,}/{metric.n:,}",
         format_metric_value(metric),
         format_metric_interval(metric),
-        format_percentage(metric.n_unanswered, metric.n),
-        format_percentage(metric.n_truncated, metric.n),
-        format_percentage(metric.n_failed, metric.n),
+        NOT_KNOWN if lacks(LogFact.UNANSWERED) else format_percentage(metric.n_unanswered, metric.n),
+        NOT_KNOWN if lacks(LogFact.FINISH) else format_percentage(metric.n_truncated, metric.n),
+        NOT_KNOWN if lacks(LogFact.FAILED) else format_percentage(metric.n_failed, metric.n),
         *spent,
     )
 
@@ -145,7 +151,9 @@ def text_rows(metrics: Sequence[Metric], manifest: RunManifest) -> list[TextRow]
                     word,
                     byte,
                     bits,
-                    format_percentage(metric.n_failed, metric.n),
+                    NOT_KNOWN
+                    if manifest.lacks(LogFact.FAILED)
+                    else format_percentage(metric.n_failed, metric.n),
                     *_format_cost(metric.method, (metric.task,), manifest.costs),
                 )
             )

@@ -7,7 +7,7 @@ scores and metrics as the run folder has them, under the name `assay`.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -20,6 +20,8 @@ from assay.core.task import TaskSpec
 from assay.results.exchange.imported import ImportedResult, ImportedRun, ImportedSample, ImportedTask
 from assay.results.exchange.stored_samples import StoredSample
 from assay.results.read import StoredRun
+
+T = TypeVar("T")
 
 KEY = "assay"
 """The name of these fields in the metadata of other formats."""
@@ -111,7 +113,7 @@ def read_sample_fields(value: Any) -> SampleFields | None:
     return _read(value, SampleFields)
 
 
-def _read(value: Any, kind: type[Any]) -> Any:
+def _read(value: Any, kind: type[T]) -> T | None:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError:
@@ -140,8 +142,8 @@ def restore_run(run: ImportedRun, fields: RunFields | None) -> ImportedRun:
 def restore_sample(sample: ImportedSample, fields: SampleFields | None) -> ImportedSample:
     """Return a sample with what its export kept for Assay.
 
-    Prompts, replies and likelihoods are those that the reader of the format found. A score whose method it did
-    not find gets a result of its own.
+    Prompts, replies and likelihoods are those that the reader of the format found. A score whose method it
+    did not find gets a result of its own.
     """
     if fields is None:
         return sample

@@ -99,7 +99,8 @@ class _Exchange(NamedTuple):
     """One request with its response."""
 
     role: str
-    index: int
+    number: int
+    """Which option, or which repeat."""
     ask: Ask
     outcome: Outcome | None
     seconds: float = 0.0

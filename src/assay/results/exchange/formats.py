@@ -16,6 +16,7 @@ from assay.results.store import MANIFEST
 _MODULES = {
     "inspect": "assay.results.exchange.inspect_ai",
     "lm-eval": "assay.results.exchange.lm_eval",
+    "parquet": "assay.results.exchange.parquet_table",
     "csv": "assay.results.exchange.csv_table",
 }
 """The modules that define a `FORMAT`, in the order in which they look at a log: strict formats first."""

@@ -13,6 +13,7 @@ import msgspec
 from assay.core.errors import listing
 from assay.core.method import Method
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood
+from assay.core.run import LogFact
 from assay.core.score import Verdict
 from assay.results.draft_file import begin_file
 from assay.results.exchange.conversion import RunRecords, build_run_records
@@ -24,22 +25,8 @@ from assay.results.store import JOURNAL, SampleWriter
 
 _encoder = msgspec.json.Encoder()
 _canonical = msgspec.json.Encoder(order="sorted")
-
-PROMPTS = "prompts"
-RESPONSES = "responses"
-QUESTIONS = "questions"
-RIGHT_ANSWERS = "right answers"
-SAMPLING = "sampling parameters"
-FINISH = "why generation ended"
-N_TOKENS = "token counts"
-TIMES = "time per request"
-EXTRACTED = "extracted answers"
-MODEL = "model"
-STARTED = "start time"
-DURATION = "duration"
-VERSIONS = "software versions"
-SETTINGS = "settings"
-N_ROWS = "size of the dataset"
+_OF_TEXTS = frozenset({LogFact.SAMPLING, LogFact.FINISH, LogFact.EXTRACTED, LogFact.UNANSWERED})
+"""Facts that only runs with generated texts have."""
 
 
 class SeenTask:
@@ -79,7 +66,7 @@ class ImportWriter:
         self._path = path
         self._writer = SampleWriter(folder)
         self._journal = begin_file(folder / JOURNAL)
-        self._known: set[str] = set()
+        self._known: set[LogFact] = set()
         self._tasks = {task.name: task for task in log.tasks}
         self.seen: dict[str, SeenTask] = {}
         """By task, in order of appearance."""
@@ -94,7 +81,7 @@ class ImportWriter:
             (name, method): next(iter(task.metrics))
             for name, task in self._tasks.items()
             if task.metrics
-            for method in Method
+            for method in map(str, Method)
         }
         for sample in self._log.samples():
             records = build_run_records(sample, self._path, headlines)
@@ -115,29 +102,24 @@ class ImportWriter:
         """Return a task as the log describes it."""
         return self._tasks.get(name) or ImportedTask(name=name)
 
-    def list_unknown(self) -> list[str]:
+    def list_unknown(self) -> list[LogFact]:
         """Return the facts that the log does not hold for any sample, in a fixed order."""
         log = self._log
-        known = set(self._known)
-        known |= {
-            name
-            for name, value in (
-                (MODEL, log.model),
-                (STARTED, log.started),
-                (DURATION, log.seconds),
-                (VERSIONS, log.versions),
-                (SETTINGS, log.settings),
-            )
-            if value
+        known = {*self._known, *log.known}
+        of_run = {
+            LogFact.MODEL: log.model,
+            LogFact.STARTED: log.started,
+            LogFact.DURATION: log.seconds,
+            LogFact.VERSIONS: log.versions,
+            LogFact.SETTINGS: log.settings,
         }
-        if self.seen and all(task.n_rows is not None or task.spec is not None for task in self.tasks()):
-            known.add(N_ROWS)
+        known.update(fact for fact, value in of_run.items() if value)
+        if all(task.n_rows is not None or task.spec is not None for task in self.tasks()):
+            known.add(LogFact.N_ROWS)
+        if log.exported:
+            known |= {LogFact.UNANSWERED, LogFact.FAILED}
         has_texts = any(Method.GEN in seen.methods for seen in self.seen.values())
-        every = [MODEL, STARTED, DURATION, VERSIONS, SETTINGS, N_ROWS, QUESTIONS, RIGHT_ANSWERS]
-        every += [PROMPTS, RESPONSES, N_TOKENS, TIMES]
-        if has_texts:
-            every += [SAMPLING, FINISH, EXTRACTED]
-        return [name for name in every if name not in known]
+        return [fact for fact in LogFact if fact not in known and (has_texts or fact not in _OF_TEXTS)]
 
     def notes(self) -> list[str]:
         """Return notes about samples that could not be used as they are."""
@@ -164,18 +146,23 @@ class ImportWriter:
         self._n_without_result += not sample.results
         known = self._known
         if sample.fields:
-            known.add(QUESTIONS)
+            known.add(LogFact.QUESTIONS)
         if sample.gold or sample.targets:
-            known.add(RIGHT_ANSWERS)
+            known.add(LogFact.RIGHT_ANSWERS)
         for result in sample.results:
             known.update(_list_known(result))
+        for score in records.scores:
+            if score.verdict is Verdict.UNANSWERED:
+                known.add(LogFact.UNANSWERED)
+            if score.verdict is Verdict.FAILED:
+                known.add(LogFact.FAILED)
         for response in records.responses:
             if not isinstance(response.outcome, Failure):
-                known.add(RESPONSES)
+                known.add(LogFact.RESPONSES)
             if _counts_tokens(response.outcome):
-                known.add(N_TOKENS)
+                known.add(LogFact.N_TOKENS)
             if response.seconds:
-                known.add(TIMES)
+                known.add(LogFact.TIMES)
 
     def _require_unique_ids(self) -> None:
         for name, seen in self.seen.items():
@@ -188,17 +175,17 @@ class ImportWriter:
                 )
 
 
-def _list_known(result: ImportedResult) -> Sequence[str]:
+def _list_known(result: ImportedResult) -> Sequence[LogFact]:
     found = []
     prompts = [result.prompt, *(option.prompt for option in result.options)]
     if any(prompt is not None for prompt in prompts):
-        found.append(PROMPTS)
+        found.append(LogFact.PROMPTS)
     if result.sampling is not None:
-        found.append(SAMPLING)
+        found.append(LogFact.SAMPLING)
     if any(reply.finish is not reply.finish.UNKNOWN for reply in result.replies):
-        found.append(FINISH)
+        found.append(LogFact.FINISH)
     if result.answer is not None or (result.score is not None and result.score.answer is not None):
-        found.append(EXTRACTED)
+        found.append(LogFact.EXTRACTED)
     return found
 
 

@@ -18,7 +18,7 @@ from assay.core.model import ModelIdentity
 from assay.core.prompt import Prompt
 from assay.core.request import Sampling
 from assay.core.response import Call, Finish
-from assay.core.run import LoggedMetric
+from assay.core.run import LogFact, LoggedMetric
 from assay.core.score import Metric, Ratio, Score, Verdict
 from assay.core.summary_group import SummaryGroup
 from assay.core.task import TaskSpec
@@ -165,7 +165,8 @@ class ImportedRun(NamedTuple):
     judge: ModelIdentity | None = None
     notes: tuple[str, ...] = ()
     """What was tolerated or left out while reading."""
-    unknown: tuple[str, ...] = ()
-    """Facts that the log does not hold, besides those that follow from the samples."""
+    known: tuple[LogFact, ...] = ()
+    """Facts that the format always holds, even if no sample shows them: a format that records failures says
+    with a log without any that none failed. All others are known if a sample or a field above has them."""
     exported: tuple[Metric, ...] = ()
     """Assay's own metrics, if the log is an export of Assay."""

@@ -39,6 +39,8 @@ class LoggedSample(NamedTuple):
     filter: str
     values: Mapping[str, Any]
     """By metric, without the filter."""
+    more: Mapping[str, Any] = {}
+    """Further keys of the line, which lm-eval does not read."""
 
 
 class LoggedTask(NamedTuple):
@@ -170,6 +172,7 @@ def build_sample_line(sample: LoggedSample) -> dict[str, Any]:
         "prompt_hash": hash_text(first if isinstance(first, str) else "".join(map(str, first))),
         "target_hash": hash_text(str(sample.target)),
         **sample.values,
+        **sample.more,
     }
 
 
@@ -198,28 +201,27 @@ class LmEvalFiles:
         self.folder = output.parent if is_file else output / sanitize_model_name(model_name)
         stem = output.stem if is_file else "results"
         self.results = self.folder / f"{stem}_{self._stamp}.json"
-        self.task_hashes: dict[str, str] = {}
-        """By task, for the results file; of the samples that were written."""
+        self._hashes: dict[str, hashlib._Hash] = {}
 
     def write_samples(self, task: str, samples: Iterable[LoggedSample]) -> Path:
-        """Write the samples of a task."""
+        """Write samples of a task; further ones are appended."""
         path = self.folder / f"samples_{task}_{self._stamp}.jsonl"
         # A task's name can contain a slash.
         path.parent.mkdir(parents=True, exist_ok=True)
-        hashes = hashlib.sha256()
-        with path.open("w", encoding="utf-8", errors="surrogatepass") as file:
+        hashes = self._hashes.setdefault(task, hashlib.sha256())
+        with path.open("a", encoding="utf-8", errors="surrogatepass") as file:
             for sample in samples:
                 line = build_sample_line(sample)
                 for name in ("doc_hash", "prompt_hash", "target_hash"):
                     hashes.update(line[name].encode())
                 file.write(_encode(line) + "\n")
-        self.task_hashes[task] = hashes.hexdigest()
         return path
 
     def write_results(self, results: Mapping[str, Any]) -> Path:
         """Write the results file, with the hashes of the samples written before."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        content = {**results, "task_hashes": self.task_hashes}
+        hashes = {task: one.hexdigest() for task, one in self._hashes.items()}
+        content = {**results, "task_hashes": hashes}
         self.results.write_text(_encode(content, indent=2), encoding="utf-8", errors="surrogatepass")
         return self.results
 

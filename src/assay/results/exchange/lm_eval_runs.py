@@ -10,15 +10,18 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from assay.core.method import Method
 from assay.core.prompt import Prompt
 from assay.core.request import Kind, Sampling
 from assay.core.response import Completion, LabelProbs, Likelihood
 from assay.core.run import RunManifest
 from assay.core.score import MACRO, Metric, Ratio, Score
 from assay.core.task import TaskSpec
+from assay.results.exchange.assay_fields import KEY, build_run_fields, build_sample_fields
 from assay.results.exchange.lm_eval_files import (
     NO_STDERR,
     UNVERSIONED_GROUP,
@@ -29,6 +32,7 @@ from assay.results.exchange.lm_eval_files import (
     LoggedTask,
     build_results,
 )
+from assay.results.exchange.stored_samples import iter_stored_samples
 from assay.results.read import StoredRun
 from assay.results.records import AskRecord, SampleRecord
 from assay.results.response_index import ResponseIndex
@@ -62,7 +66,8 @@ def write_lm_eval_files(run: StoredRun, output: Path) -> Path:
         files.write_samples(track.name, read_samples(run, track))
     metrics = run.metrics()
     tasks = [build_task(track, metrics) for track in tracks]
-    return files.write_results(build_results(tasks, build_groups(manifest, metrics), build_facts(manifest)))
+    facts = {**build_facts(manifest), KEY: build_run_fields(run)}
+    return files.write_results(build_results(tasks, build_groups(manifest, metrics), facts))
 
 
 def list_tracks(manifest: RunManifest) -> list[Track]:
@@ -170,15 +175,14 @@ def build_facts(manifest: RunManifest) -> dict[str, Any]:
 
 def read_samples(run: StoredRun, track: Track) -> Iterator[LoggedSample]:
     """Yield the samples of a track: one for each filter of its metrics."""
-    scores = {
-        score.sample_id: score
-        for score in run.scores()
-        if (score.task, score.track) == (track.spec.name, track.method)
-    }
+    numbers = count()
     with run.response_index() as responses:
-        records = (record for record in run.samples() if record.task == track.spec.name)
-        for number, record in enumerate(records):
-            yield from _build_samples(track, number, record, scores.get(record.sample.id), responses)
+        for stored in iter_stored_samples(run):
+            if stored.record.task == track.spec.name:
+                score = next((one.score for one in stored.results if one.method == track.method), None)
+                more = {KEY: build_sample_fields(stored, Method(track.method))}
+                for logged in _build_samples(track, next(numbers), stored.record, score, responses):
+                    yield logged._replace(more=more)
 
 
 def _build_samples(
