@@ -15,6 +15,7 @@ from assay.results.store import MANIFEST
 
 _MODULES = {
     "inspect": "assay.results.exchange.inspect_ai",
+    "every-eval-ever": "assay.results.exchange.every_eval_ever",
     "lm-eval": "assay.results.exchange.lm_eval",
     "parquet": "assay.results.exchange.parquet_table",
     "csv": "assay.results.exchange.csv_table",

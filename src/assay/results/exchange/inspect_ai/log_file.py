@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
-
-import msgspec
+from typing import Any, Protocol
 
 from assay.core.errors import listing
 from assay.core.origin import Origin
-from assay.results.damaged_files import DECODE_ERRORS
 from assay.results.exchange.inspect_ai.schema import (
     LOG_VERSION,
+    PROGRAM,
     Header,
     Reduction,
     Sample,
@@ -27,6 +25,7 @@ from assay.results.exchange.log_files import (
     decode_json,
     opening_archive,
 )
+from assay.results.exchange.typed_json import TypedReader
 
 SUFFIXES = (".eval", ".json")
 _HEADER = "header.json"
@@ -36,48 +35,10 @@ _SAMPLES = "samples/"
 _EPOCH = "_epoch_"
 _PARTS = ("version", "status", "eval", "plan", "results", "stats", "error", "invalidated")
 
-T = TypeVar("T")
-
-
-class TypedReader(Generic[T]):
-    """Decodes JSON of one type, and names the place of what does not fit it."""
-
-    def __init__(self, kind: type[T]) -> None:
-        self._kind = kind
-        self._decoder = msgspec.json.Decoder(kind)
-
-    def read(self, content: bytes, place: Origin | Path) -> T:
-        """Return the value of a JSON text."""
-        try:
-            return self._decoder.decode(content)
-        except msgspec.ValidationError as error:
-            raise build_unfit_error(error, place) from error
-        except DECODE_ERRORS:
-            # inspect_ai writes NaN, which the fast decoder rejects.
-            return self.convert(decode_json(content, place), place)
-
-    def convert(self, value: Any, place: Origin | Path) -> T:
-        """Return a decoded value as the type."""
-        try:
-            return msgspec.convert(value, self._kind)
-        except msgspec.ValidationError as error:
-            raise build_unfit_error(error, place) from error
-
-
-def build_unfit_error(error: msgspec.ValidationError, place: Origin | Path) -> Exception:
-    """Return the error of a log whose fields have other types than inspect_ai documents."""
-    return build_log_error(
-        "LOG-003",
-        f"the log does not have the documented form: {error}",
-        "write it again with inspect_ai: inspect log convert LOG --to eval --output-dir DIR",
-        place,
-    )
-
-
-_headers = TypedReader(Header)
-_samples = TypedReader(Sample)
-_keys = TypedReader(SampleKey)
-_reductions = TypedReader(list[Reduction])
+_headers = TypedReader(Header, PROGRAM)
+_samples = TypedReader(Sample, PROGRAM)
+_keys = TypedReader(SampleKey, PROGRAM)
+_reductions = TypedReader(list[Reduction], PROGRAM)
 
 
 class OpenLog(Protocol):

@@ -36,7 +36,7 @@ class EvalArchiveWriter:
         self._archive = zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL)
         start = {name: header[name] for name in ("version", "eval", "plan")}
         self._archive.writestr("_journal/start.json", _encode(start))
-        self._summaries = tempfile.TemporaryFile()
+        self._summaries = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
         self._n_samples = 0
 
     def add(self, sample: Mapping[str, Any]) -> None:

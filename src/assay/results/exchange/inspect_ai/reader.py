@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from assay.core.method import Method
 from assay.core.model import ModelIdentity
 from assay.core.request import Sampling
 from assay.core.response import Finish
@@ -20,7 +19,6 @@ from assay.core.score import Verdict
 from assay.results.exchange.assay_fields import (
     KEY,
     RunFields,
-    SampleFields,
     read_run_fields,
     read_sample_fields,
     restore_run,
@@ -28,7 +26,6 @@ from assay.results.exchange.assay_fields import (
 )
 from assay.results.exchange.imported import (
     ImportedMetricFacts,
-    ImportedOption,
     ImportedResult,
     ImportedRun,
     ImportedSample,
@@ -36,7 +33,7 @@ from assay.results.exchange.imported import (
 )
 from assay.results.exchange.inspect_ai.log_file import SUFFIXES, OpenLog, opening_log
 from assay.results.exchange.inspect_ai.messages import read_prompt, read_question, read_replies
-from assay.results.exchange.inspect_ai.schema import Header, Sample
+from assay.results.exchange.inspect_ai.schema import PROGRAM, Header, Sample
 from assay.results.exchange.inspect_ai.values import (
     ACCURACY,
     NO_ANSWER,
@@ -49,12 +46,10 @@ from assay.results.exchange.inspect_ai.values import (
     read_metrics,
     read_number,
 )
+from assay.results.exchange.kept_requests import restore_requests
 from assay.results.exchange.log_files import build_log_error, require_one_run
 
 NAME = "inspect"
-OPTIONS = "options"
-"""Where an export keeps the numbers of a sample's options, among the fields for Assay."""
-PROGRAM = "inspect_ai"
 _CHOICE_SOLVER = "multiple_choice"
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _SETTINGS = (
@@ -298,7 +293,9 @@ class _LogSamples:
         )
         if fields is None or not self._agrees(sample, fields.scores):
             return sample
-        result = _restore_asks(sample.results[0], first, fields, kept)
+        result = sample.results[0]
+        prompt = first.input if isinstance(first.input, str) and first.input else result.prompt
+        result = restore_requests(msgspec.structs.replace(result, prompt=prompt), fields, kept)
         return restore_sample(msgspec.structs.replace(sample, results=(result,)), fields)
 
     def _agrees(self, sample: ImportedSample, scores: Sequence[Any]) -> bool:
@@ -352,22 +349,6 @@ class _LogSamples:
             or any(epoch.limit is not None for epoch in epochs),
             details=tuple(_describe_epoch(epoch) for epoch in epochs if epoch.scores or epoch.error),
         )
-
-
-def _restore_asks(
-    result: ImportedResult, sample: Sample, fields: SampleFields, kept: Mapping[str, Any]
-) -> ImportedResult:
-    """Return a result with the requests that Assay made: their method, prompts and options."""
-    method = fields.scores[0].track if fields.scores else Method.GEN
-    prompt = sample.input if isinstance(sample.input, str) and sample.input else result.prompt
-    if method is Method.GEN:
-        return msgspec.structs.replace(result, prompt=prompt)
-    try:
-        options = msgspec.convert(kept.get(OPTIONS, []), tuple[ImportedOption, ...])
-    except msgspec.ValidationError:
-        options = ()
-    # The reply of such a log is the chosen option, which the model did not write.
-    return msgspec.structs.replace(result, method=method, prompt=prompt, options=options, replies=())
 
 
 def _build_record(sample: Sample, metadata: Mapping[str, Any]) -> dict[str, Any]:

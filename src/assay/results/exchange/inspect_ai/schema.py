@@ -9,15 +9,18 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+PROGRAM = "inspect_ai"
 LOG_VERSION = 2
 """The version of the schema of logs since 2024; version 1 had one scorer per log."""
 
 
 class _Part(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    pass
+    """A part of a log; fields that Assay does not know are skipped."""
 
 
 class Dataset(_Part):
+    """The dataset."""
+
     name: str | None = None
     location: str | None = None
     samples: int | None = None
@@ -25,10 +28,14 @@ class Dataset(_Part):
 
 
 class MetricDefinition(_Part):
+    """A metric that a scorer declares."""
+
     name: str
 
 
 class ScorerDefinition(_Part):
+    """A scorer with its metrics."""
+
     name: str
     options: dict[str, Any] | None = None
     metrics: Any = None
@@ -62,6 +69,8 @@ class EvalSpec(_Part):
 
 
 class Plan(_Part):
+    """The solvers."""
+
     steps: list[dict[str, Any]] = []
     config: dict[str, Any] = {}
 
@@ -86,6 +95,8 @@ class EvalScore(_Part):
 
 
 class Headline(_Part):
+    """Which number of the results is the main one."""
+
     scorer: str | None = None
     score: str | None = None
     metric: str | None = None
@@ -93,6 +104,8 @@ class Headline(_Part):
 
 
 class Results(_Part):
+    """All metrics."""
+
     total_samples: int = 0
     completed_samples: int = 0
     scores: list[EvalScore] = []
@@ -105,11 +118,15 @@ class Results(_Part):
 
 
 class Stats(_Part):
+    """Times."""
+
     started_at: str = ""
     completed_at: str = ""
 
 
 class Error(_Part):
+    """Why an evaluation or a sample stopped."""
+
     message: str = ""
 
 
@@ -127,6 +144,8 @@ class Header(_Part):
 
 
 class ToolCall(_Part):
+    """A tool that the model called."""
+
     function: str = ""
     arguments: Any = None
 
@@ -135,6 +154,8 @@ Content: TypeAlias = str | list[dict[str, Any]]
 
 
 class ChatMessage(_Part):
+    """One message of a conversation."""
+
     role: str
     content: Content = ""
     tool_calls: list[ToolCall] | None = None
@@ -142,16 +163,22 @@ class ChatMessage(_Part):
 
 
 class Usage(_Part):
+    """Counts of tokens."""
+
     input_tokens: int = 0
     output_tokens: int = 0
 
 
 class Choice(_Part):
+    """One text of the model."""
+
     message: ChatMessage
     stop_reason: str = "unknown"
 
 
 class ModelOutput(_Part):
+    """The last output of a sample."""
+
     choices: list[Choice] = []
     usage: Usage | None = None
     time: float | None = None
@@ -169,6 +196,8 @@ class Score(_Part):
 
 
 class Limit(_Part):
+    """The limit that stopped a sample."""
+
     type: str = ""
     limit: float | None = None
 
@@ -195,6 +224,8 @@ class Sample(_Part):
 
 
 class ReducedScore(_Part):
+    """The value of one sample over its epochs."""
+
     value: Any
     sample_id: int | str | None = None
 

@@ -131,7 +131,7 @@ def _describe_plain(entry: EvalScore) -> str:
 
 
 def _log_entry(entry: EvalScore, task: str, name_metric: Any, means: Sequence[str]) -> Iterator[LoggedMetric]:
-    """Yield the numbers of an entry. Standard errors and intervals belong to the means, and are no metrics."""
+    """Yield the numbers of an entry. Standard errors and intervals belong to the means."""
     errors = [entry.metrics[name].value for name in _ERRORS if name in entry.metrics]
     stderr = None if not errors or errors[0] is None else float(errors[0])
     for name, one in entry.metrics.items():

@@ -13,15 +13,14 @@ import assay
 from assay.core.ids import digest
 from assay.core.method import Method
 from assay.core.request import Sampling
-from assay.core.response import Completion, Finish, LabelProbs, Likelihood, Output
+from assay.core.response import Completion, Finish, Output
 from assay.core.score import MACRO, Metric, Score, Verdict
 from assay.core.task import TaskSpec
-from assay.results.exchange.assay_fields import KEY, build_run_fields, build_sample_fields
-from assay.results.exchange.imported import ImportedOption
+from assay.results.exchange.assay_fields import KEY, build_run_fields
 from assay.results.exchange.inspect_ai.log_writer import LogWriter, open_log_writer
 from assay.results.exchange.inspect_ai.messages import build_messages, build_reply
 from assay.results.exchange.inspect_ai.option_tables import describe_options
-from assay.results.exchange.inspect_ai.reader import NAME, OPTIONS
+from assay.results.exchange.inspect_ai.reader import NAME
 from assay.results.exchange.inspect_ai.schema import LOG_VERSION, EvalScore, EvalSpec, Header, Results
 from assay.results.exchange.inspect_ai.values import (
     ACCURACY,
@@ -32,6 +31,7 @@ from assay.results.exchange.inspect_ai.values import (
     ScoreKey,
     read_metrics,
 )
+from assay.results.exchange.kept_requests import build_result_fields
 from assay.results.exchange.log_files import build_log_error
 from assay.results.exchange.stored_samples import StoredResult, StoredSample, iter_stored_samples
 from assay.results.read import StoredRun
@@ -154,7 +154,7 @@ class LogPlan:
         return digest((self._run.manifest.id, self._task.name, self._method, kind), size=11)
 
     def _read_logged_scores(self) -> tuple[Sequence[ScoreKey], list[dict[str, Any]] | None]:
-        """Return the columns and scores of the log that the run was imported from; None: it is no such run."""
+        """Return the columns and scores of the log that the run was imported from; None: no such run."""
         imported = self._run.manifest.imported
         scores = self._task.settings.get("scores")
         if imported is None or imported.format != NAME or not isinstance(scores, list):
@@ -264,7 +264,9 @@ class LogPlan:
         if not replies and score is not None and score.answer is not None:
             chosen = Output(_name_choice(stored, score), Finish.END, 0)
             replies = [build_reply(chosen, self._model)]
-        usage, seconds = _measure(result, outputs if logged is not None else None)
+        n_read, n_written = result.count_tokens() if logged is None else _count_epoch_tokens(result, outputs)
+        usage = _build_usage(n_read, n_written) if n_read or n_written else None
+        seconds = result.seconds()
         built: dict[str, Any] = {
             "id": sample.id,
             "epoch": 1 if logged is None else logged["epoch"],
@@ -277,7 +279,7 @@ class LogPlan:
                 "completion": replies[0]["message"]["content"] if replies else "",
             },
             "scores": self._build_scores(score) if logged is None else _copy_scores(logged),
-            "metadata": {**sample.fields, KEY: _build_fields(stored, result)},
+            "metadata": {**sample.fields, KEY: build_result_fields(stored, result)},
             "store": {},
             "events": [],
             "model_usage": {self._model: usage} if usage else {},
@@ -383,33 +385,6 @@ def _copy_scores(logged: Mapping[str, Any]) -> dict[str, Any]:
     return {name: {"value": _NAN, "history": [], **score} for name, score in logged.get("scores", {}).items()}
 
 
-def _build_fields(stored: StoredSample, result: StoredResult) -> dict[str, Any]:
-    """Return what Assay needs of a sample to import it again, with the numbers of its options."""
-    fields = build_sample_fields(stored, result.method)
-    options = list(_list_options(stored, result))
-    return {**fields, OPTIONS: msgspec.to_builtins(options)} if options else fields
-
-
-def _list_options(stored: StoredSample, result: StoredResult) -> Iterator[ImportedOption]:
-    if (probs := result.label_probs()) is not None:
-        labels = result.asks[0].labels
-        for spellings, prob in zip(labels, probs.probs, strict=False):
-            yield ImportedOption(text=spellings[0], prob=prob)
-        return
-    alone = [likelihood for _, likelihood in result.likelihoods("unconditional")]
-    found = result.likelihoods("option") or result.likelihoods("text")
-    for index, (ask, likelihood) in enumerate(found):
-        without = alone[index] if index < len(alone) else None
-        yield ImportedOption(
-            text=ask.text,
-            sum_logprob=None if likelihood is None else likelihood.sum_logprob,
-            unconditional=None if without is None else without.sum_logprob,
-            is_greedy=None if likelihood is None else likelihood.is_greedy,
-            n_tokens=None if likelihood is None else likelihood.n_tokens,
-            prompt=stored.prompt(ask) if ask.context != found[0][0].context else None,
-        )
-
-
 def _build_config(sampling: Sampling | None) -> dict[str, Any]:
     """Return how texts were sampled, under the names of inspect_ai."""
     if sampling is None:
@@ -428,21 +403,12 @@ def _build_usage(n_read: int, n_written: int) -> dict[str, Any]:
     return {"input_tokens": n_read, "output_tokens": n_written, "total_tokens": n_read + n_written}
 
 
-def _measure(result: StoredResult, outputs: Sequence[Output] | None) -> tuple[dict[str, Any] | None, float]:
-    """Return the tokens and seconds of a sample's requests; of some outputs alone, if they are given."""
-    n_read = n_written = 0
-    seconds = 0.0
-    for response in result.responses.values():
-        outcome = response.outcome
-        seconds += response.latency_s or response.seconds
-        if isinstance(outcome, Completion) and (outputs is None or outcome.outputs[0] in outputs):
-            n_read += outcome.n_prompt_tokens
-            n_written += sum(output.n_tokens for output in outcome.outputs)
-        elif isinstance(outcome, Likelihood):
-            n_read += outcome.n_prompt_tokens + outcome.n_tokens
-        elif isinstance(outcome, LabelProbs):
-            n_read += outcome.n_prompt_tokens
-    return (_build_usage(n_read, n_written) if n_read or n_written else None), seconds
+def _count_epoch_tokens(result: StoredResult, outputs: Sequence[Output]) -> tuple[int, int]:
+    """Return how many tokens the requests of some outputs read and wrote."""
+    found = [one.outcome for one in result.responses.values() if isinstance(one.outcome, Completion)]
+    mine = [one for one in found if one.outputs[0] in outputs]
+    n_written = sum(output.n_tokens for one in mine for output in one.outputs)
+    return sum(one.n_prompt_tokens for one in mine), n_written
 
 
 def _find_error(result: StoredResult) -> str | None:
