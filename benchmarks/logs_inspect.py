@@ -4,10 +4,11 @@
     python -m benchmarks.logs_inspect --write      # puts it into RESULTS.md
     python -m benchmarks.logs_inspect --keep DIR --show
 
-inspect_ai (in an environment of its own, see `peers.py`) writes logs of every kind of task in `inspect_worker.py`,
-as `.eval` and `.json`, and says what it reads in each one. Assay imports each log, exports the imported run, and
-inspect_ai reads that. Compared are metrics, the values, answers and explanations of all samples in all epochs,
-replies and errors. `--keep DIR` keeps the logs and reuses those that are there.
+inspect_ai (in an environment of its own, see `peers.py`) writes logs of every kind of task in
+`inspect_worker.py`, as `.eval` and `.json`, and says what it reads in each one. Assay imports each log,
+exports the imported run, and inspect_ai reads that. Compared are metrics, the values, answers and
+explanations of all samples in all epochs, replies and errors. `--keep DIR` keeps the logs and reuses those
+that are there.
 """
 
 from __future__ import annotations

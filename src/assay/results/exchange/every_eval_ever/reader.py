@@ -157,7 +157,7 @@ def _list_metrics(aggregate: Aggregate) -> list[_Metric]:
         (one.evaluation_name, one.metric_config.metric_name or one.metric_config.metric_id or "score")
         for one in results
     ]
-    found = []
+    found: list[_Metric] = []
     for result, (task, name) in zip(results, wanted, strict=True):
         if wanted.count((task, name)) > 1:
             name = result.evaluation_result_id or f"{name} {len(found) + 1}"

@@ -17,7 +17,7 @@ class _Part(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """A part of a record; fields that Assay does not know are skipped."""
 
 
-class EvalLibrary(_Part):
+class EvalLibrary(_Part, frozen=True):
     """The program that evaluated."""
 
     name: str = ""
@@ -25,14 +25,14 @@ class EvalLibrary(_Part):
     additional_details: dict[str, str] | None = None
 
 
-class InferenceEngine(_Part):
+class InferenceEngine(_Part, frozen=True):
     """The program that ran the model."""
 
     name: str | None = None
     version: str | None = None
 
 
-class ModelInfo(_Part):
+class ModelInfo(_Part, frozen=True):
     """The model."""
 
     name: str = ""
@@ -41,7 +41,7 @@ class ModelInfo(_Part):
     inference_engine: InferenceEngine | None = None
 
 
-class MetricConfig(_Part):
+class MetricConfig(_Part, frozen=True):
     """What a number means."""
 
     lower_is_better: bool = False
@@ -52,27 +52,27 @@ class MetricConfig(_Part):
     max_score: float | str | None = None
 
 
-class Amount(_Part):
+class Amount(_Part, frozen=True):
     """A standard error."""
 
     value: float | None = None
 
 
-class Uncertainty(_Part):
+class Uncertainty(_Part, frozen=True):
     """How far a number can be trusted."""
 
     standard_error: Amount | None = None
     num_samples: int | None = None
 
 
-class ScoreDetails(_Part):
+class ScoreDetails(_Part, frozen=True):
     """The number."""
 
     score: float
     uncertainty: Uncertainty | None = None
 
 
-class SourceData(_Part):
+class SourceData(_Part, frozen=True):
     """The dataset."""
 
     dataset_name: str = ""
@@ -80,13 +80,13 @@ class SourceData(_Part):
     samples_number: int | None = None
 
 
-class GenerationConfig(_Part):
+class GenerationConfig(_Part, frozen=True):
     """How texts were sampled."""
 
     generation_args: dict[str, Any] | None = None
 
 
-class EvaluationResult(_Part):
+class EvaluationResult(_Part, frozen=True):
     """One number of an evaluation."""
 
     evaluation_name: str
@@ -97,7 +97,7 @@ class EvaluationResult(_Part):
     generation_config: GenerationConfig | None = None
 
 
-class Aggregate(_Part):
+class Aggregate(_Part, frozen=True):
     """An evaluation: the content of UUID.json."""
 
     schema_version: str
@@ -110,7 +110,7 @@ class Aggregate(_Part):
     source_metadata: dict[str, Any] = {}
 
 
-class Input(_Part):
+class Input(_Part, frozen=True):
     """The question."""
 
     raw: str = ""
@@ -119,21 +119,21 @@ class Input(_Part):
     choices: list[str] | None = None
 
 
-class OutputTexts(_Part):
+class OutputTexts(_Part, frozen=True):
     """What the model wrote."""
 
     raw: list[str] = []
     reasoning_trace: list[str] | None = None
 
 
-class ChatTurn(_Part):
+class ChatTurn(_Part, frozen=True):
     """One message of a conversation."""
 
     role: str
     content: str | None = None
 
 
-class Attribution(_Part):
+class Attribution(_Part, frozen=True):
     """How an answer was found in the output."""
 
     extracted_value: str = ""
@@ -141,28 +141,28 @@ class Attribution(_Part):
     is_terminal: bool = True
 
 
-class Evaluation(_Part):
+class Evaluation(_Part, frozen=True):
     """The score of a sample."""
 
     score: float
     is_correct: bool = False
 
 
-class TokenUsage(_Part):
+class TokenUsage(_Part, frozen=True):
     """Counts of tokens."""
 
     input_tokens: int = 0
     output_tokens: int = 0
 
 
-class Performance(_Part):
+class Performance(_Part, frozen=True):
     """Times of a sample."""
 
     latency_ms: float | None = None
     generation_time_ms: float | None = None
 
 
-class Instance(_Part, kw_only=True):
+class Instance(_Part, frozen=True, kw_only=True):
     """One sample by one metric: a line of UUID_samples.jsonl."""
 
     sample_id: str

@@ -13,7 +13,6 @@ from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
-import assay
 from assay.core.method import Method
 from assay.core.model import ModelIdentity
 from assay.core.prompt import Message, Prompt
@@ -149,7 +148,7 @@ class _Record:
             },
             "eval_library": {
                 "name": LIBRARY,
-                "version": manifest.versions.get("assay", assay.__version__),
+                "version": manifest.versions.get("assay", "unknown"),
                 "additional_details": {KEY: _encode(build_run_fields(self._run)).decode()},
             },
             "model_info": _build_model(manifest.model, self._model, manifest.versions),

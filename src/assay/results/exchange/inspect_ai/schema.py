@@ -18,7 +18,7 @@ class _Part(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """A part of a log; fields that Assay does not know are skipped."""
 
 
-class Dataset(_Part):
+class Dataset(_Part, frozen=True):
     """The dataset."""
 
     name: str | None = None
@@ -27,13 +27,13 @@ class Dataset(_Part):
     sample_ids: list[str | int] | None = None
 
 
-class MetricDefinition(_Part):
+class MetricDefinition(_Part, frozen=True):
     """A metric that a scorer declares."""
 
     name: str
 
 
-class ScorerDefinition(_Part):
+class ScorerDefinition(_Part, frozen=True):
     """A scorer with its metrics."""
 
     name: str
@@ -42,7 +42,7 @@ class ScorerDefinition(_Part):
     """A list of metrics, or a dict of them by the key of a score; both can occur in each other."""
 
 
-class EvalSpec(_Part):
+class EvalSpec(_Part, frozen=True):
     """Identity and configuration of an evaluation."""
 
     task: str
@@ -68,14 +68,14 @@ class EvalSpec(_Part):
     scorers: list[ScorerDefinition] | None = None
 
 
-class Plan(_Part):
+class Plan(_Part, frozen=True):
     """The solvers."""
 
     steps: list[dict[str, Any]] = []
     config: dict[str, Any] = {}
 
 
-class Metric(_Part):
+class Metric(_Part, frozen=True):
     """One number of a scorer. `group`: the metric function that returned several numbers at once."""
 
     name: str
@@ -84,7 +84,7 @@ class Metric(_Part):
     params: dict[str, Any] = {}
 
 
-class EvalScore(_Part):
+class EvalScore(_Part, frozen=True):
     """The metrics of one score: of a scorer, or of one key of its values."""
 
     name: str
@@ -94,7 +94,7 @@ class EvalScore(_Part):
     metrics: dict[str, Metric] = {}
 
 
-class Headline(_Part):
+class Headline(_Part, frozen=True):
     """Which number of the results is the main one."""
 
     scorer: str | None = None
@@ -103,7 +103,7 @@ class Headline(_Part):
     reducer: str | None = None
 
 
-class Results(_Part):
+class Results(_Part, frozen=True):
     """All metrics."""
 
     total_samples: int = 0
@@ -117,20 +117,20 @@ class Results(_Part):
     """Version 1: its metrics."""
 
 
-class Stats(_Part):
+class Stats(_Part, frozen=True):
     """Times."""
 
     started_at: str = ""
     completed_at: str = ""
 
 
-class Error(_Part):
+class Error(_Part, frozen=True):
     """Why an evaluation or a sample stopped."""
 
     message: str = ""
 
 
-class Header(_Part):
+class Header(_Part, frozen=True):
     """A log without its samples."""
 
     eval: EvalSpec
@@ -143,7 +143,7 @@ class Header(_Part):
     invalidated: bool = False
 
 
-class ToolCall(_Part):
+class ToolCall(_Part, frozen=True):
     """A tool that the model called."""
 
     function: str = ""
@@ -153,7 +153,7 @@ class ToolCall(_Part):
 Content: TypeAlias = str | list[dict[str, Any]]
 
 
-class ChatMessage(_Part):
+class ChatMessage(_Part, frozen=True):
     """One message of a conversation."""
 
     role: str
@@ -162,21 +162,21 @@ class ChatMessage(_Part):
     function: str | None = None
 
 
-class Usage(_Part):
+class Usage(_Part, frozen=True):
     """Counts of tokens."""
 
     input_tokens: int = 0
     output_tokens: int = 0
 
 
-class Choice(_Part):
+class Choice(_Part, frozen=True):
     """One text of the model."""
 
     message: ChatMessage
     stop_reason: str = "unknown"
 
 
-class ModelOutput(_Part):
+class ModelOutput(_Part, frozen=True):
     """The last output of a sample."""
 
     choices: list[Choice] = []
@@ -185,7 +185,7 @@ class ModelOutput(_Part):
     error: str | None = None
 
 
-class Score(_Part):
+class Score(_Part, frozen=True):
     """The value can be a number, a text, a list or a dict."""
 
     value: Any
@@ -195,14 +195,14 @@ class Score(_Part):
     metadata: dict[str, Any] | None = None
 
 
-class Limit(_Part):
+class Limit(_Part, frozen=True):
     """The limit that stopped a sample."""
 
     type: str = ""
     limit: float | None = None
 
 
-class Sample(_Part):
+class Sample(_Part, frozen=True):
     """One sample in one epoch."""
 
     id: int | str
@@ -223,14 +223,14 @@ class Sample(_Part):
     attachments: dict[str, str] = {}
 
 
-class ReducedScore(_Part):
+class ReducedScore(_Part, frozen=True):
     """The value of one sample over its epochs."""
 
     value: Any
     sample_id: int | str | None = None
 
 
-class Reduction(_Part):
+class Reduction(_Part, frozen=True):
     """The values of one scorer after its epochs were reduced to one value per sample."""
 
     scorer: str
@@ -238,7 +238,7 @@ class Reduction(_Part):
     samples: list[ReducedScore] = []
 
 
-class SampleKey(_Part):
+class SampleKey(_Part, frozen=True):
     """What identifies a sample in a log."""
 
     id: int | str

@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 
-import assay
 from assay.core.ids import digest
 from assay.core.method import Method
 from assay.core.request import Sampling
@@ -21,7 +20,14 @@ from assay.results.exchange.inspect_ai.log_writer import LogWriter, open_log_wri
 from assay.results.exchange.inspect_ai.messages import build_messages, build_reply
 from assay.results.exchange.inspect_ai.option_tables import describe_options
 from assay.results.exchange.inspect_ai.reader import NAME
-from assay.results.exchange.inspect_ai.schema import LOG_VERSION, EvalScore, EvalSpec, Header, Results
+from assay.results.exchange.inspect_ai.schema import (
+    LOG_VERSION,
+    PROGRAM,
+    EvalScore,
+    EvalSpec,
+    Header,
+    Results,
+)
 from assay.results.exchange.inspect_ai.values import (
     ACCURACY,
     CORRECT,
@@ -172,7 +178,7 @@ class LogPlan:
         )
         results = self._build_results()
         scorers = list(dict.fromkeys(one["scorer"] for one in results["scores"]))
-        config = {"epochs": self._n_epochs, "log_samples": True}
+        config: dict[str, Any] = {"epochs": self._n_epochs, "log_samples": True}
         reducers = [one["reducer"] for one in self._logged_scores or () if one.get("reducer")]
         if reducers:
             config["epochs_reducer"] = list(dict.fromkeys(reducers))
@@ -197,7 +203,7 @@ class LogPlan:
                 "model": self._model,
                 "model_args": dict(manifest.model.args),
                 "config": config,
-                "packages": {"assay": assay.__version__},
+                "packages": {name: version for name, version in manifest.versions.items() if name != PROGRAM},
                 "metadata": {"program": "Assay", "method": self._method.value, "run": manifest.id},
                 "scorers": [{"name": name, "options": {}} for name in scorers],
             },
@@ -349,7 +355,7 @@ class LogPlan:
 def _build_eval_score(metric: Metric, others: Sequence[Metric]) -> dict[str, Any]:
     """Return a metric of a task, with its standard error, interval and groups, as the score of a log."""
     kind = ACCURACY if metric.metric.casefold().startswith("acc") else MEAN
-    numbers = {
+    numbers: dict[str, tuple[float | None, str | None, dict[str, Any]]] = {
         kind: (metric.value, None, {}),
         "stderr": (metric.stderr, None, {}),
         "lower": (metric.low, "ci", {"level": 0.95}),
