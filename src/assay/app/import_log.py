@@ -187,7 +187,7 @@ def _compute_totals(
             continue
         track = logged.method or str(next(iter(seen_task.methods), Method.GEN))
         ours = own.get((logged.task, track, logged.metric, logged.group))
-        if ours is None:
+        if ours is None or ours.value is None:
             added.append(_build_logged_metric(logged, track, writer.find_task(logged.task), seen_task))
         elif (note := _compare_metric(logged, ours)) is not None:
             notes.append(note)

@@ -29,6 +29,14 @@ def build_comparison_notes(
     ):
         if only:
             yield f"only in {name}: {listing(only)}"
+    programs = [None if one.imported is None else one.imported.format for one in (first, second)]
+    if programs[0] != programs[1]:
+        yield from _note_programs(first, second, names)
+        for task, paired in tasks.items():
+            shots = a[paired].settings.get("shots"), b[task].settings.get("shots")
+            if None not in shots and shots[0] != shots[1]:
+                yield f"{paired}: shots differs: {_format_both(names, *map(format_setting, shots))}"
+        return
     # A note that applies to several tasks appears once.
     notes: dict[str, list[str]] = {}
     for task, paired in tasks.items():
@@ -42,6 +50,15 @@ def build_comparison_notes(
     if first.judge != second.judge:
         judges = (one.judge.name if one.judge else "none" for one in (first, second))
         yield f"judges differ: {_format_both(names, *judges)}"
+
+
+def _note_programs(first: RunManifest, second: RunManifest, names: tuple[str, str]) -> Iterator[str]:
+    """Yield the programs of two runs, whose settings have no common names to compare."""
+    programs = ("Assay" if one.imported is None else one.imported.format for one in (first, second))
+    yield (
+        f"different programs: {_format_both(names, *programs)}; prompts, extraction and metrics may differ: "
+        "`assay diff` shows where"
+    )
 
 
 def _task_notes(a: TaskSpec, b: TaskSpec, names: tuple[str, str]) -> Iterator[str]:

@@ -69,6 +69,14 @@ def find_manifest_differences(
     yield from _find_model_differences("model", a.model, b.model)
     yield from _find_model_differences("judge", a.judge, b.judge)
     mine = {task.name: task for task in a.tasks}
+    programs = ["Assay" if one.imported is None else one.imported.format for one in (a, b)]
+    if programs[0] != programs[1]:
+        # Their settings have no common names.
+        yield FactDifference("program", *programs)
+        for task in b.tasks:
+            if task.name in names:
+                yield from _find_data_differences(mine[names[task.name]], task)
+        return
     for task in b.tasks:
         if task.name in names:
             yield from _find_task_differences(mine[names[task.name]], task)
@@ -111,6 +119,15 @@ def _find_task_differences(a: TaskSpec, b: TaskSpec) -> Iterator[FactDifference]
         for task in (a, b)
     ]
     yield from _find_mapping_differences(f"{a.name}: difference ", *known)
+
+
+def _find_data_differences(a: TaskSpec, b: TaskSpec) -> Iterator[FactDifference]:
+    """Yield differences of a task between programs: how much data, and how many examples."""
+    facts = {"name": (a.name, b.name), "n_samples": (a.n_samples, b.n_samples)}
+    facts["shots"] = (a.settings.get("shots"), b.settings.get("shots"))
+    for name, (before, after) in facts.items():
+        if before != after:
+            yield FactDifference(f"{a.name}: {name}", _format_value(before), _format_value(after))
 
 
 def _find_mapping_differences(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations
+from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
@@ -26,7 +27,14 @@ from assay.results.paired import (
     holm,
 )
 from assay.results.read import StoredRun
-from assay.results.score_columns import RunColumns, ScoreColumns
+from assay.results.sample_join import (
+    ProgramJoin,
+    SampleJoin,
+    are_of_different_programs,
+    build_join_error,
+    pair_tasks,
+)
+from assay.results.score_columns import Places, RunColumns, ScoreColumns
 from assay.results.scoring_folders import find_parent_run
 from assay.results.subset_families import group_by_family
 
@@ -38,6 +46,8 @@ class _Cell:
         self.task = task
         self.tracks: dict[str, None] = {}
         self.columns: dict[int, ScoreColumns] = {}
+        self.names: dict[int, str] = {}
+        """The task's own name on each side."""
 
     @property
     def method(self) -> str:
@@ -60,28 +70,31 @@ class PairedRuns:
                 read[str(run.path)] = RunColumns(run.path)
         self._read = [read[str(run.path)] for run in runs]
         self._facts = _collect_metric_facts(runs)
+        self._joins = _JoinedRuns(runs)
         self._cells = self._gather_cells(methods)
         if not self._cells:
             self._raise_nothing_shared()
+        self._joins.require_enough(self._cells)
 
     def _gather_cells(self, methods: Sequence[str | None]) -> list[_Cell]:
         cells: dict[tuple[str, str | None], _Cell] = {}
-        first = [task.name for task in self.runs[0].manifest.tasks]
-        for side, (run, read, method) in enumerate(zip(self.runs, self._read, methods, strict=True)):
-            names = pair_tasks(first, [task.name for task in run.manifest.tasks])
+        for side, (read, method) in enumerate(zip(self._read, methods, strict=True)):
+            names = self._joins.name_tasks(side)
             for (task, track), columns in read.by_method.items():
                 if method in (None, track):
                     name = names.get(task, task)
                     cell = cells.setdefault((name, None if method else track), _Cell(name))
                     cell.tracks[track] = None
                     cell.columns[side] = columns
+                    cell.names[side] = task
         return [cell for cell in cells.values() if len(cell.columns) > 1]
 
     def comparison(self, *, headlines_only: bool = False) -> RunComparison:
         """Compare every metric of every task, pair by pair."""
         found: list[MetricComparison] = []
         for cell in self._cells:
-            pairs = [self._pair(cell, *two) for two in combinations(sorted(cell.columns), 2)]
+            twos = [two for two in combinations(sorted(cell.columns), 2) if self._joins.is_enough(cell, two)]
+            pairs = [self._pair(cell, *two) for two in twos]
             measures = dict.fromkeys(one for pair in pairs for one in pair.measures(headlines_only))
             # Scorings with different headline metrics are one comparison, as runs with the same metric are.
             joint = [(pair, one) for pair in pairs for one in measures if one == pair.main_measure]
@@ -121,19 +134,21 @@ class PairedRuns:
         )
 
     def _pair(self, cell: _Cell, first: int, second: int) -> _SidePair:
-        return _SidePair(cell, first, second, self._across(cell, first, second))
+        rows = self._joins.match(cell, first, second)
+        return _SidePair(cell, first, second, self._across(cell, first, second), rows)
 
     def _across(self, cell: _Cell, first: int, second: int) -> _Measure | None:
-        """Return the headline metrics of two scorings of the same answers, if they are comparable.
+        """Return the headline metrics of two sides that name them differently, if they are comparable.
 
-        Only scorings of one run: between different runs, a difference could have any cause. Both metrics must
-        be shares.
+        Only scorings of one run, and runs of different programs: between other runs, a difference could have
+        any cause. Both metrics must be shares.
         """
         folders = {
             find_parent_run(self.runs[side].path) or self.runs[side].path.resolve()
             for side in (first, second)
         }
-        if len(folders) > 1 or len(cell.tracks) > 1:
+        is_across = self._joins.are_of_different_programs(first, second)
+        if not is_across and (len(folders) > 1 or len(cell.tracks) > 1):
             return None
         measure = _Measure(*(next(iter(cell.columns[side].deciding)) for side in (first, second)))
         facts = {self._facts.get((cell.task, name), _MetricFacts()) for name in measure}
@@ -148,7 +163,7 @@ class PairedRuns:
                 if (one.task, one.method) == (cell.task, cell.method) and one.is_headline
             }
             for two in combinations(sorted(cell.columns), 2):
-                if two not in compared:
+                if two not in compared and self._joins.is_enough(cell, two):
                     has = (
                         f"{self.sides[side].name} has {listing(cell.columns[side].deciding)}" for side in two
                     )
@@ -176,8 +191,9 @@ class PairedRuns:
         for other in range(1, len(self.sides)):
             manifests = self.runs[0].manifest, self.runs[other].manifest
             names = (self.sides[0].name, self.sides[other].name)
-            tasks = pair_tasks(*([task.name for task in one.tasks] for one in manifests))
+            tasks = self._joins.name_tasks(other)
             yield from build_comparison_notes(*manifests, names, tasks)
+        yield from self._joins.notes()
         for run, read, side in zip(self.runs, self._read, self.sides, strict=True):
             for metric in run.metrics():
                 columns = read.by_method.get((metric.task, metric.method))
@@ -221,13 +237,15 @@ class _Measure(NamedTuple):
 class _SidePair:
     """Two sides of a cell, with their shared samples."""
 
-    def __init__(self, cell: _Cell, first: int, second: int, across: _Measure | None = None) -> None:
-        """Match the samples; `across` is the measure to use if both sides have different headline metrics."""
+    def __init__(
+        self, cell: _Cell, first: int, second: int, across: _Measure | None, rows: tuple[Places, Places]
+    ) -> None:
+        """`across`: the measure if both sides have different headline metrics; `rows`: the paired scores."""
         self.cell = cell
         self._across = across
         self.first, self.second = first, second
         self.a, self.b = cell.columns[first], cell.columns[second]
-        self.rows_a, self.rows_b = self.a.keys.match(self.b.keys)
+        self.rows_a, self.rows_b = rows
         failed = (one.mask_verdict(Verdict.FAILED) for one in (self.a, self.b))
         self.n_failed = int(np.sum(next(failed)[self.rows_a] | next(failed)[self.rows_b]))
 
@@ -308,13 +326,76 @@ class _SidePair:
         return clusters
 
 
-def pair_tasks(first: Sequence[str], other: Sequence[str]) -> dict[str, str]:
-    """Map each task of the other run to the first run's task of the same name; then pair single leftovers."""
-    names = {task: task for task in other if task in first}
-    left, left_other = ([task for task in tasks if task not in names] for tasks in (first, other))
-    if len(left) == len(left_other) == 1:
-        names[left_other[0]] = left[0]
-    return names
+class _JoinedRuns:
+    """How the samples of each two sides are paired: by their ids, or across programs by their questions."""
+
+    def __init__(self, runs: Sequence[StoredRun]) -> None:
+        self._runs = runs
+        self._joins: dict[tuple[Path, Path], ProgramJoin] = {}
+        self._described: dict[str, None] = {}
+
+    def are_of_different_programs(self, first: int, second: int) -> bool:
+        """Whether two sides were evaluated by different programs, as far as their runs say."""
+        return are_of_different_programs(self._runs[first], self._runs[second])
+
+    def name_tasks(self, side: int) -> dict[str, str]:
+        """Map the tasks of a side to those of the first side."""
+        if self.are_of_different_programs(0, side):
+            return self._open(0, side).names
+        return pair_tasks(*([task.name for task in self._runs[one].manifest.tasks] for one in (0, side)))
+
+    def find(self, cell: _Cell, two: tuple[int, int]) -> SampleJoin | None:
+        """Return the join of a task; None for runs of one program, whose ids are enough."""
+        if not self.are_of_different_programs(*two):
+            return None
+        join = self._open(*two).join(*(cell.names[side] for side in two))
+        self._described[f"{cell.task}: {join.describe() if join.is_enough else join.describe_refusal()}"] = (
+            None
+        )
+        return join
+
+    def is_enough(self, cell: _Cell, two: tuple[int, int]) -> bool:
+        """Whether enough samples are paired for a verdict."""
+        join = self.find(cell, two)
+        return join is None or join.is_enough
+
+    def require_enough(self, cells: Sequence[_Cell]) -> None:
+        """Raise COMPARE-008 if no task of no two sides has enough paired samples."""
+        refused: dict[str, SampleJoin] = {}
+        for cell in cells:
+            for two in combinations(sorted(cell.columns), 2):
+                join = self.find(cell, two)
+                if join is None or join.is_enough:
+                    return
+                refused[cell.task] = join
+        raise build_join_error(refused)
+
+    def match(self, cell: _Cell, first: int, second: int) -> tuple[Places, Places]:
+        """Return the rows of the paired scores of two sides, in the first side's order."""
+        a, b = cell.columns[first].keys, cell.columns[second].keys
+        join = self.find(cell, (first, second))
+        if join is None:
+            return a.match(b)
+        opened = self._open(first, second)
+        own = (opened.keys_a[cell.names[first]], opened.keys_b[cell.names[second]])
+        rows = []
+        for keys, samples, places in ((a, own[0], join.a), (b, own[1], join.b)):
+            of_score, of_sample = keys.match(samples.ids)
+            row = np.full(len(samples), -1, dtype=np.int64)
+            row[of_sample] = of_score
+            rows.append(row[places])
+        is_scored = (rows[0] >= 0) & (rows[1] >= 0)
+        return rows[0][is_scored], rows[1][is_scored]
+
+    def notes(self) -> Iterator[str]:
+        """Yield how the samples of each task were paired."""
+        yield from self._described
+
+    def _open(self, first: int, second: int) -> ProgramJoin:
+        a, b = self._runs[first], self._runs[second]
+        if (a.path, b.path) not in self._joins:
+            self._joins[a.path, b.path] = ProgramJoin(a, b)
+        return self._joins[a.path, b.path]
 
 
 def _require_scores(run: StoredRun) -> None:

@@ -18,6 +18,8 @@ class MatchedBy(StrEnum):
     """The row number in the dataset's file."""
     CONTENT = "content"
     """The longest text of the record and the right answer."""
+    QUESTION = "question"
+    """The text of the question, for runs of different programs."""
 
 
 class SampleDifference(msgspec.Struct, frozen=True):

@@ -16,11 +16,19 @@ from assay.core.score import Score
 from assay.results.damaged_files import make_line_reader
 from assay.results.growing_file import Tail, read_line_at
 from assay.results.matched_samples import SampleList, SampleMatch
-from assay.results.paired_runs import pair_tasks
 from assay.results.read import StoredRun
 from assay.results.records import SampleRecord
 from assay.results.response_index import ResponseIndex
+from assay.results.run_difference import MatchedBy
 from assay.results.sample_difference import RunSample
+from assay.results.sample_join import (
+    JoinedBy,
+    ProgramJoin,
+    TaskKeys,
+    are_of_different_programs,
+    build_join_error,
+    pair_tasks,
+)
 from assay.results.score_columns import Keys, Places
 from assay.results.store import JOURNAL, SAMPLES, SCORES
 
@@ -30,12 +38,14 @@ class RunPair:
 
     def __init__(self, a: StoredRun, b: StoredRun, methods: Sequence[str] = ()) -> None:
         """Match the samples of two runs, for the given methods or all that both have."""
-        self.names = pair_tasks(*([task.name for task in run.manifest.tasks] for run in (a, b)))
+        join = ProgramJoin(a, b) if are_of_different_programs(a, b) else None
+        names = ([task.name for task in run.manifest.tasks] for run in (a, b))
+        self.names = pair_tasks(*names) if join is None else join.names
         """Maps the second run's task names to the first run's."""
         self.methods = _find_shared_methods(a, b, methods)
         own = {name: name for name in self.names.values()}
         self._sides = [_RunFiles(run, names) for run, names in ((a, own), (b, self.names))]
-        self.match = _match_samples(*self._sides)
+        self.match = _match_samples(*self._sides) if join is None else _join_programs(join)
         self.n_only = [len(side.samples) - len(self.match.a) for side in self._sides]
         """For each run, the number of samples that the other does not have."""
         self._closing = ExitStack()
@@ -64,7 +74,7 @@ class _RunFiles:
 
     def __init__(self, run: StoredRun, names: Mapping[str, str]) -> None:
         self.run = run
-        self._names = names
+        self.names = names
         self.samples = SampleList(run.path, names)
         self._read_record = make_line_reader(run.path / SAMPLES, SampleRecord)
         self._read_score = make_line_reader(run.path / SCORES, Score)
@@ -99,8 +109,8 @@ class _RunFiles:
         read = make_line_reader(self.run.path / SCORES, _ScoreAddress)
         for place, line in Tail(self.run.path / SCORES).lines():
             score = read(place, line)
-            if score.track in keys and score.task in self._names:
-                keys[score.track].append(f"{self._names[score.task]}\n{score.sample_id}")
+            if score.track in keys and score.task in self.names:
+                keys[score.track].append(f"{self.names[score.task]}\n{score.sample_id}")
                 offsets[score.track].append(place)
         found = {}
         for method in methods:
@@ -117,6 +127,28 @@ class _ScoreAddress(msgspec.Struct, frozen=True):
     task: str
     sample_id: str
     track: str
+
+
+def _join_programs(join: ProgramJoin) -> SampleMatch:
+    """Pair the samples of two programs; raise if there are too few pairs in a task."""
+    joins = {(mine, other): join.join(mine, other) for other, mine in join.names.items()}
+    if refused := {tasks[0]: one for tasks, one in joins.items() if not one.is_enough}:
+        raise build_join_error(refused)
+    sides = [
+        [(join.keys_a[mine], one.a) for (mine, _), one in joins.items()],
+        [(join.keys_b[other], one.b) for (_, other), one in joins.items()],
+    ]
+    ways = {one.by for one in joins.values()}
+    by = MatchedBy.ID if ways == {JoinedBy.ID} else MatchedBy.QUESTION
+    return SampleMatch(by, *map(_gather_rows, sides))
+
+
+def _gather_rows(tasks: Sequence[tuple[TaskKeys, Places]]) -> Places:
+    """Return the places of samples of some tasks among all samples of these tasks."""
+    rows = [np.array(keys.rows, dtype=np.int64) for keys, _ in tasks]
+    chosen = [own[places] for own, (_, places) in zip(rows, tasks, strict=True)]
+    none = [np.empty(0, dtype=np.int64)]
+    return np.searchsorted(np.sort(np.concatenate(rows + none)), np.concatenate(chosen + none))
 
 
 def _match_samples(a: _RunFiles, b: _RunFiles) -> SampleMatch:

@@ -112,6 +112,7 @@ def _show(found: RunDifference, layer: str | None) -> None:
     if not found.facts:
         out.print("\nmodel, data, settings and versions are the same")
     matched = {"id": "", "row": ", matched by row number", "content": ", matched by content"}
+    matched["question"] = ", matched by the text of the question"
     out.print(
         f"\nof [bold]{found.n:,}[/] samples in both runs{matched[found.matched_by]}, "
         f"by {escape(', '.join(found.methods))}:"

@@ -13,7 +13,7 @@ import msgspec
 
 from assay.core.method import Method
 from assay.core.model import ModelIdentity
-from assay.core.run import RunManifest
+from assay.core.run import LogFact, RunManifest
 from assay.core.score import Metric, Score
 from assay.core.summary_group import SummaryGroup
 from assay.core.task import TaskSpec
@@ -41,6 +41,8 @@ class RunFields(msgspec.Struct, frozen=True, omit_defaults=True):
     judge: ModelIdentity | None = None
     versions: dict[str, str] = {}
     summary_groups: tuple[SummaryGroup, ...] = ()
+    unknown: tuple[LogFact, ...] = ()
+    """What the log of an imported run does not hold."""
     form: int = _FORM
 
 
@@ -74,6 +76,7 @@ def build_run_fields(run: StoredRun) -> dict[str, Any]:
         manifest.judge,
         manifest.versions,
         manifest.summary_groups,
+        () if manifest.imported is None else manifest.imported.unknown,
     )
     return dict(msgspec.to_builtins(fields))
 
@@ -136,6 +139,7 @@ def restore_run(run: ImportedRun, fields: RunFields | None) -> ImportedRun:
         groups=fields.summary_groups,
         metrics=(),
         exported=fields.metrics,
+        known=tuple({*run.known, LogFact.UNANSWERED, LogFact.FAILED} - set(fields.unknown)),
     )
 
 

@@ -17,6 +17,9 @@ _MODULES = {
     "inspect": "assay.results.exchange.inspect_ai",
     "every-eval-ever": "assay.results.exchange.every_eval_ever",
     "lm-eval": "assay.results.exchange.lm_eval",
+    "opencompass": "assay.results.exchange.opencompass",
+    "aisbench": "assay.results.exchange.aisbench",
+    "hf-eval-results": "assay.results.exchange.hf_eval_results",
     "parquet": "assay.results.exchange.parquet_table",
     "csv": "assay.results.exchange.csv_table",
 }

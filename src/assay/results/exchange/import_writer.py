@@ -116,8 +116,6 @@ class ImportWriter:
         known.update(fact for fact, value in of_run.items() if value)
         if all(task.n_rows is not None or task.spec is not None for task in self.tasks()):
             known.add(LogFact.N_ROWS)
-        if log.exported:
-            known |= {LogFact.UNANSWERED, LogFact.FAILED}
         has_texts = any(Method.GEN in seen.methods for seen in self.seen.values())
         return [fact for fact in LogFact if fact not in known and (has_texts or fact not in _OF_TEXTS)]
 

@@ -96,7 +96,8 @@ def build_results(
         **{group.name: _build_group_entry(group) for group in groups},
     }
     aggregated = {group.name: results[group.name] for group in groups if group.is_aggregated}
-    versions = {one.name: one.version for one in (*tasks, *groups)}
+    versions: dict[str, Any] = {task.name: task.version for task in tasks}
+    versions |= {group.name: group.version for group in groups}
     return {
         "results": results,
         **({"groups": aggregated} if aggregated else {}),

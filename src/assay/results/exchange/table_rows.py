@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from assay.core.method import Method
+from assay.core.model import ModelIdentity
 from assay.core.origin import Origin
 from assay.core.prompt import Message, Prompt
 from assay.core.request import Sampling
@@ -66,8 +67,8 @@ COLUMNS = {
     f"{KEY}_run": str,
 }
 """The columns and the types of their values. `record`, `sampling`, `options` and `other_metrics` are JSON;
-`prompt` is JSON if it is a conversation, and `response` if there are several. `assay_run` is only in the first
-row."""
+`prompt` is JSON if it is a conversation, and `response` if there are several. Only the first row has
+`assay_run`."""
 RUN_COLUMN = f"{KEY}_run"
 _UNNAMED_TASK = "table"
 
@@ -150,7 +151,7 @@ def _format_options(stored: StoredSample, result: StoredResult) -> str | None:
 def read_table(
     format_name: str, path: Path, columns: Iterable[str], rows: Iterable[tuple[int, Mapping[str, Any]]]
 ) -> ImportedRun:
-    """Return the run in a table. `rows`: the lines with their rows; read once for the run, once for samples."""
+    """Return the run in a table. `rows`: line numbers and rows, iterated twice."""
     known = set(columns)
     _, first = next(iter(rows), (0, {}))
     fields = read_run_fields(_decode(first.get(RUN_COLUMN)))
@@ -173,9 +174,7 @@ def describe_missing_columns(columns: Iterable[str]) -> str | None:
     return None if known & {"id", "question"} else "no column `id` or `question`"
 
 
-def _read_model(name: Any) -> Any:
-    from assay.core.model import ModelIdentity
-
+def _read_model(name: Any) -> ModelIdentity | None:
     return ModelIdentity("", str(name)) if name else None
 
 

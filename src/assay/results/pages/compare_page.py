@@ -27,8 +27,8 @@ from assay.results.draft_file import replacing_file
 from assay.results.pages.data import InFile, SampleTable
 from assay.results.pages.file_blocks import DetailBlocks, MediaBlocks, shorten_responses
 from assay.results.pages.page_file import render_page_file
-from assay.results.paired_runs import pair_tasks
 from assay.results.run_view import RunView
+from assay.results.sample_join import pair_tasks
 
 
 class CompareRow(msgspec.Struct, frozen=True):
