@@ -301,10 +301,11 @@ class _LogSamples:
     def _agrees(self, sample: ImportedSample, scores: Sequence[Any]) -> bool:
         """Whether the values that Assay kept are those of the log, which another program may have changed."""
         values = sample.results[0].values
+        named = {one.name: values[one.metric] for one in self._log.metrics.columns if one.metric in values}
         return all(
             score.value is None
-            or score.metric not in values
-            or math.isclose(values[score.metric], score.value, rel_tol=1e-9)
+            or score.metric not in named
+            or math.isclose(named[score.metric], score.value, rel_tol=1e-9)
             for score in scores
         )
 
