@@ -230,7 +230,7 @@ def test_a_damaged_line_is_an_error_that_names_it(tmp_path: Path) -> None:
     [
         ("hf", "HuggingFaceTB/SmolLM2-135M", "HuggingFaceTB/SmolLM2-135M"),
         ("hf", "/models/my model/", "hf/my-model"),
-        ("openai", "gpt-x@http://127.0.0.1:1/v1", "openai/v1"),
+        ("openai", "gpt-x@http://127.0.0.1:1/v1", "openai/gpt-x"),
         ("mock", "mock", "mock/mock"),
         ("", "", "unknown/unnamed"),
     ],

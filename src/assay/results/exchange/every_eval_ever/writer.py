@@ -52,7 +52,8 @@ def name_model(model: ModelIdentity) -> str:
     """Return a model's name as `developer/model`; without a hub repository, the backend comes first."""
     if _HUB_NAME.fullmatch(model.name) and not model.name.startswith("."):
         return model.name
-    last = _UNSAFE.sub("-", model.name.rstrip("/").rpartition("/")[2]).strip("-.") or "unnamed"
+    named = model.name.partition("@")[0].rstrip("/")
+    last = _UNSAFE.sub("-", named.rpartition("/")[2]).strip("-.") or "unnamed"
     return f"{_UNSAFE.sub('-', model.backend).strip('-.') or 'unknown'}/{last}"
 
 
