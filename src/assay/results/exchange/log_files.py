@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import struct
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +24,9 @@ MAX_MEMBERS = 2_000_000
 MAX_RATIO = 1_000
 """How many bytes of a member one byte of an archive may hold; a bomb has more."""
 _CHUNK = 1 << 20
+ZSTANDARD = 93
+"""The number of this compression in a zip archive."""
+_LOCAL_HEADER = struct.Struct("<26xHH")
 
 
 def build_log_error(code: str, what: str, fix: str, place: Origin | Path) -> StoreError:
@@ -97,6 +102,24 @@ def iter_bounded_lines(file: IO[bytes], path: Path) -> Iterator[bytes]:
         yield line
 
 
+def decompress_zstandard(packed: bytes, most: int, path: Path) -> bytes:
+    """Return up to `most` bytes of a text that is compressed with Zstandard, in one or several frames."""
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise build_log_error(
+            "LOG-012",
+            "the log is compressed with Zstandard, which needs the package pyarrow",
+            "install it: pip install 'assay-eval[datasets]'",
+            path,
+        ) from error
+    try:
+        with pyarrow.CompressedInputStream(pyarrow.BufferReader(packed), "zstd") as stream:
+            return bytes(stream.read(most))
+    except OSError as error:
+        raise zipfile.BadZipFile(str(error)) from error
+
+
 class LogArchive:
     """A zip file of JSON members. Reads no more of a member than its declared and allowed size."""
 
@@ -128,8 +151,11 @@ class LogArchive:
                 place,
             )
         try:
-            with self._archive.open(member) as opened:
-                content = opened.read(member.file_size + 1)
+            if member.compress_type == ZSTANDARD:
+                content = self._read_zstandard(member)
+            else:
+                with self._archive.open(member) as opened:
+                    content = opened.read(member.file_size + 1)
         except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
             raise build_damaged_log_error(error, place) from error
         except Exception as error:
@@ -141,6 +167,23 @@ class LogArchive:
             why = ValueError(f"{len(content):,} bytes, but the archive declares {member.file_size:,}")
             raise build_damaged_log_error(why, place)
         return content
+
+    def _read_zstandard(self, member: zipfile.ZipInfo) -> bytes:
+        """Return the content of a member that the standard library cannot decompress before Python 3.14."""
+        content = decompress_zstandard(self._read_packed(member), member.file_size + 1, self.path)
+        if zlib.crc32(content) != member.CRC:
+            raise zipfile.BadZipFile(f"bad CRC-32 for the member {member.filename!r}")
+        return content
+
+    def _read_packed(self, member: zipfile.ZipInfo) -> bytes:
+        """Return the compressed bytes of a member."""
+        with open(self.path, "rb") as file:
+            file.seek(member.header_offset)
+            header = file.read(_LOCAL_HEADER.size)
+            if len(header) < _LOCAL_HEADER.size or not header.startswith(b"PK\x03\x04"):
+                raise zipfile.BadZipFile(f"no member begins at byte {member.header_offset:,}")
+            file.seek(sum(_LOCAL_HEADER.unpack(header)[-2:]), 1)
+            return file.read(member.compress_size)
 
     def read_json(self, name: str) -> Any:
         """Return the value of a JSON member."""

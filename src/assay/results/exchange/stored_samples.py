@@ -47,6 +47,24 @@ class StoredResult(NamedTuple):
         outcomes = (self.responses[ask.id].outcome for ask in self.asks if ask.id in self.responses)
         return next((one for one in outcomes if isinstance(one, LabelProbs)), None)
 
+    def count_tokens(self) -> tuple[int, int]:
+        """Return how many tokens its requests read and wrote; 0 if the model does not report them."""
+        n_read = n_written = 0
+        for response in self.responses.values():
+            outcome = response.outcome
+            if isinstance(outcome, Completion):
+                n_read += outcome.n_prompt_tokens
+                n_written += sum(output.n_tokens for output in outcome.outputs)
+            elif isinstance(outcome, Likelihood):
+                n_read += outcome.n_prompt_tokens + outcome.n_tokens
+            elif isinstance(outcome, LabelProbs):
+                n_read += outcome.n_prompt_tokens
+        return n_read, n_written
+
+    def seconds(self) -> float:
+        """Return how long its requests took."""
+        return sum(response.latency_s or response.seconds for response in self.responses.values())
+
     def failure(self) -> Failure | None:
         """Return the first failure of its requests."""
         outcomes = (self.responses[ask.id].outcome for ask in self.asks if ask.id in self.responses)
