@@ -231,7 +231,7 @@ def test_groups_ids_and_lists_of_assertions(workdir: Path) -> None:
     }
     assert groups == {None: 0.5, "a": 1.0, "b": 0.0}
     noted = assay("check", "tests.jsonl", "--match", "exact")
-    assert "match 'exact' has no effect: the assertions decide" in noted.out
+    assert "--match has no effect: the assertions decide" in noted.out
     stopped = assay("run", "tests.jsonl", "-m", "mock", "--shots", "1")
     assert stopped.status == 2
     assert "no right answer to show in an example" in stopped.err

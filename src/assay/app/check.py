@@ -17,6 +17,7 @@ from assay.core.ports import Backend
 from assay.core.request import METHOD_BY_KIND, Ask, Generate, Sampling
 from assay.core.rounding import format_percent
 from assay.core.sample import Sample
+from assay.core.setting_names import naming_settings
 from assay.core.task import Task
 from assay.dialects.table.compile import CompiledTable
 from assay.dialects.table.task import TableTask
@@ -47,7 +48,7 @@ def check(datasets: tuple[str, ...], settings: Settings, *, with_model: bool) ->
 
     With a model, its capabilities are checked and its tokenizer measures the longest rows.
     """
-    with offline_watch(settings.values) as watch:
+    with naming_settings(settings.names), offline_watch(settings.values) as watch:
         watch.seal()
         return _check(datasets, settings.values, with_model=with_model)
 

@@ -69,7 +69,7 @@ def compile_datasets(
         raise UsageError(Problem("USAGE-004", "no dataset is named", "name one: assay run data.csv"))
     names = tuple(map(_normalize_spelling, names))
     hub = None if data_root is None else LocalHub(Path(data_root))
-    flags = to_meta(dict(said), Origin("(command line)"))
+    flags = to_meta(dict(said))
     dialects = {name: detect_dialect(name, dialect, settings.dataset_args) for name in names}
     described = said if meta is None else {**said, "meta": meta}
     # Report missing datasets first: without one, nobody knows which flags apply to it.

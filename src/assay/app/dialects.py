@@ -14,6 +14,7 @@ from assay.app.table_datasets import CompileContext, compile_table_dataset
 from assay.core.compilation import CompiledDataset
 from assay.core.errors import AssayError, Problem, UsageError, listing, suggest_name
 from assay.core.ports import Backend
+from assay.core.setting_names import name_setting
 from assay.core.task import TaskSettings
 from assay.dialects.leap.detect import TaskName, is_task
 from assay.dialects.llmbox.detect import ClassName, class_files, is_class_file
@@ -286,7 +287,7 @@ def format_ignored_settings(
     given, of_tables = _list_given_settings(settings, said, split)
     unknown = [name for name in given if name not in _list_known_settings(dialect)]
     unknown += [] if dialect == TABLE else of_tables
-    return tuple(f"{name!r} has no effect on {_noun(dialect)}" for name in unknown)
+    return tuple(f"{name_setting(name)} has no effect on {_noun(dialect)}" for name in unknown)
 
 
 def _list_given_settings(
@@ -309,8 +310,8 @@ def _noun(dialect: str) -> str:
 def _find_alternative(name: str, dialects: Collection[str]) -> str:
     """Return what the dialects in use have instead of a setting."""
     every = (DIALECT_REGISTRY[dialect].instead.get(name) for dialect in sorted(dialects) if dialect != TABLE)
-    return next((fix for fix in every if fix), f"remove {name!r}")
+    return next((fix for fix in every if fix), f"remove {name_setting(name)}")
 
 
 def _problem(name: str, nouns: str, fix: str) -> Problem:
-    return Problem("USAGE-007", f"the setting {name!r} has no effect on {nouns}", fix)
+    return Problem("USAGE-007", f"the setting {name_setting(name)} has no effect on {nouns}", fix)

@@ -12,9 +12,10 @@ import msgspec
 from assay.app.dialects import TABLE, detect_dialect
 from assay.app.offline.watch import offline_watch
 from assay.app.run import compile_with_settings
-from assay.app.settings import RunSettings
+from assay.app.settings import Settings
 from assay.core.errors import AuthorError, Problem, UsageError
 from assay.core.origin import Origin
+from assay.core.setting_names import naming_settings
 from assay.dialects.table.compile import CompiledTable
 from assay.dialects.table.meta import TableMeta, meta_path, read_meta, to_meta
 from assay.dialects.table.readings import AmbiguousTableError
@@ -87,7 +88,8 @@ class MetaPart(NamedTuple):
 class MetaDraft:
     """The settings of one table while a person edits them."""
 
-    def __init__(self, path: str, values: RunSettings) -> None:
+    def __init__(self, path: str, settings: Settings) -> None:
+        values = settings.values
         if not Path(path).is_file():
             open_source(path)  # Raises and suggests existing files.
         is_table = detect_dialect(path, values.dialect, values.dataset_args) == TABLE
@@ -96,7 +98,8 @@ class MetaDraft:
             raise UsageError(Problem("USAGE-022", what, f"check it with: assay check {path}", Origin(path)))
         self.path = path
         self._values = values
-        self.said = to_meta(dict(values.table), Origin("(command line)"))
+        self._names = settings.names
+        self.said = to_meta(dict(values.table))
         """The person's settings so far. They override the existing meta file."""
         self._before: list[TableMeta] = []
 
@@ -119,7 +122,7 @@ class MetaDraft:
 
     def _compile(self, said: TableMeta) -> CompiledTable:
         values = msgspec.structs.replace(self._values, table=msgspec.to_builtins(said))
-        with offline_watch(values) as watch:
+        with naming_settings(self._names), offline_watch(values) as watch:
             watch.seal()
             (compiled,) = compile_with_settings((self.path,), values, None)
         assert isinstance(compiled, CompiledTable), "a table compiles to one"

@@ -39,6 +39,7 @@ from assay.core.model import ModelCard
 from assay.core.ports import Backend
 from assay.core.run import RunManifest, RunStatus, run_fingerprint
 from assay.core.score import Metric
+from assay.core.setting_names import naming_settings
 from assay.core.summary_group import SummaryGroup
 from assay.core.tally import Tally
 from assay.core.task import CorpusScorer, Scorer, Task, TaskSettings
@@ -121,6 +122,7 @@ def run(
     require_writable(place, "--out" if values.out else "--runs-dir")
     fix = "free disk space and run the same command again: it resumes from the stored answers"
     with (
+        naming_settings(settings.names),
         reporting_disk_full(place, fix),
         reporting_downloads(observer.downloading),
         offline_watch(values) as watch,

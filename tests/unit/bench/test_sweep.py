@@ -150,6 +150,25 @@ def test_a_level_at_which_the_client_was_the_limit_is_no_level_of_the_server() -
     assert any("client was the bottleneck" in said for trial in swept.trials for said in trial.broken)
 
 
+def test_a_search_ends_when_the_client_is_the_bottleneck_at_every_level() -> None:
+    attempt, levels = attempts(lambda level: attempted(is_client_bound=True))
+    swept = asyncio.run(find_highest_level(SearchPlan("rate", 32), LIMITS, attempt))
+    assert levels == [32, 16, 8]
+    assert swept.best is None
+    assert swept.ended.startswith("the client was the bottleneck at 32, 16, 8 requests per second")
+    swept = asyncio.run(find_highest_level(SearchPlan("concurrency", 1), LIMITS, attempt))
+    assert swept.ended.startswith("the client was the bottleneck at 1 concurrent clients")
+
+
+def test_the_verdict_of_a_search_says_when_the_client_was_the_limit() -> None:
+    attempt, _ = attempts(lambda level: attempted(is_client_bound=level > 2))
+    swept = asyncio.run(find_highest_level(SearchPlan("concurrency", 1), LIMITS, attempt))
+    assert (swept.best, swept.ended) == (
+        2,
+        "2 meets the limits; at 3 the client was the bottleneck, not the server",
+    )
+
+
 def test_a_person_may_end_a_search() -> None:
     attempt, levels = attempts(lambda level: attempted(is_partial=level > 3))
     swept = asyncio.run(find_highest_level(SearchPlan("rate", 1), LIMITS, attempt))

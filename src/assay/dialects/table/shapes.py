@@ -10,6 +10,7 @@ import msgspec
 from assay.core.errors import PlanError, Problem
 from assay.core.method import Method
 from assay.core.origin import Origin
+from assay.core.setting_names import name_setting
 from assay.core.task import ComponentSpec, TaskSettings
 from assay.dialects.table.answer_columns import read_answer_columns
 from assay.dialects.table.chat_rows import ChatSource, read_chat_rows
@@ -86,5 +87,5 @@ def list_shape_notes(source: Source, meta: TableMeta) -> list[str]:
     notes = source.list_row_notes() if isinstance(source, ChatSource | PromptfooSource) else []
     if meta.match is not None and build_shape_scorer(source, meta) is not None:
         scorer = "the scorers of eval.yaml decide" if meta.eval_task else "the assertions decide"
-        notes.append(f"match {meta.match!r} has no effect: {scorer}")
+        notes.append(f"{name_setting('match')} has no effect: {scorer}")
     return notes
