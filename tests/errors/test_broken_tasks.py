@@ -64,7 +64,7 @@ BEFORE_THE_RUN = [
     ("better_in_words.py", (), "LEAP-008", ("higher_is_better() returned str",)),
     ("fine.py", ("--method", "gen"), "LEAP-009", ("'gen'", "loglikelihood", "use --method ppl")),
     ("fine.py:rivers", (), "LEAP-010", ("there is no task 'rivers'", "'fine'")),
-    ("fine.py", ("--score-by", "per_char"), "USAGE-007", ("--score-by", "process_results")),
+    ("fine.py", ("--score-by", "per_char"), "USAGE-007", ("'score_by'", "process_results")),
     ("fine.py", ("--split", "test"), "USAGE-007", ("--split", "has_test_docs()")),
     ("fine.py", ("--samples", "3"), "USAGE-007", ("--samples", "a Task class")),
 ]

@@ -218,7 +218,7 @@ def test_media_stand_where_the_row_has_them(shared_data: Path) -> None:
     assert len(asked) == len(questions)
     for (ask,), (question, _, image) in zip(asked, questions, strict=True):
         message = only_message(ask)
-        assert message.shown == (
+        assert message.display_text == (
             f"[image {shared_data}/easy_vqa/images/{image}.png 64x64]\n"
             f"Look at the picture: {question} Answer in one word."
         )
@@ -228,7 +228,9 @@ def test_media_stand_where_the_row_has_them(shared_data: Path) -> None:
         message = only_message(ask)
         (clip,) = message.media
         assert clip.path == str(shared_data / "spoken_digits" / f"{digit}_george_0.wav")
-        assert message.shown.startswith("Which digit is spoken here? Reply with the figure alone.\n[audio ")
+        assert message.display_text.startswith(
+            "Which digit is spoken here? Reply with the figure alone.\n[audio "
+        )
 
 
 # --- right answers and wrong ones ---

@@ -54,7 +54,7 @@ def compiled(name: str, data: Path, **settings: object) -> CompiledDataset:
     (one,) = compile_datasets(
         (f"{EXAMPLES}:{name}",),
         TaskSettings(**settings),  # type: ignore[arg-type]  # what the test names
-        said={},
+        given={},
         meta=None,
         data_root=str(data),
         split=None,

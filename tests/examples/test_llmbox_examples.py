@@ -63,7 +63,7 @@ def compiled(example: Example, data: Path, **settings: object) -> list[CompiledD
     return compile_datasets(
         (f"{EXAMPLES / example.name}.py{example.selection}",),
         TaskSettings(**settings),  # type: ignore[arg-type]  # what the test names
-        said={},
+        given={},
         meta=None,
         data_root=str(data),
         split=None,

@@ -56,7 +56,7 @@ def compiled(name: str, **settings: object) -> list[CompiledDataset]:
     return compile_datasets(
         (name,),
         TaskSettings(**settings),  # type: ignore[arg-type]  # what the test names
-        said={},
+        given={},
         meta=None,
         data_root=None,
         split=None,

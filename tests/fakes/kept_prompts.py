@@ -53,7 +53,7 @@ def written(prompt: Prompt) -> str:
     """Return a prompt as a text."""
     if isinstance(prompt, str):
         return prompt
-    return "\n".join(f"<{message.role}>{message.shown}</{message.role}>" for message in prompt)
+    return "\n".join(f"<{message.role}>{message.display_text}</{message.role}>" for message in prompt)
 
 
 def blotted(text: str, own_texts: Iterable[str]) -> str:

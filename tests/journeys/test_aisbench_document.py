@@ -32,7 +32,7 @@ def said(seeds: Path, workdir: Path, empty_cache: None) -> Document:
 def asked_first(config: Path, *, is_chat: bool = True) -> Generate:
     """Return what the model is asked about the first row of a config's one dataset."""
     settings = TaskSettings(is_chat=is_chat)
-    (one,) = compile_datasets((str(config),), settings, said={}, meta=None, data_root=None, split=None)
+    (one,) = compile_datasets((str(config),), settings, given={}, meta=None, data_root=None, split=None)
     asked, *_ = one.task.requests(next(iter(one.task.samples())))
     assert isinstance(asked.ask, Generate)
     return asked.ask

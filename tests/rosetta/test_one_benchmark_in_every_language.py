@@ -89,7 +89,7 @@ def asked(dialect: str, form: str, shots: int) -> list[list[Asked]]:
             dataset_args=given.get("dataset_args", {}),
         )
         (one,) = compile_datasets(
-            (dataset,), settings, said=given.get("table", {}), meta=None, data_root=None, split=None
+            (dataset,), settings, given=given.get("table", {}), meta=None, data_root=None, split=None
         )
         found = [
             [

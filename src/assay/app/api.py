@@ -196,7 +196,7 @@ _CHOICES = {"metric": "metrics", "method": "methods", "task": "tasks"}
 def _build_result(done: RescoreResult) -> RunResult:
     # Use the scoring's own folder: the run's folder shows another scoring after the next rescoring.
     folder = done.entry.path
-    return RunResult(FinishedRun(folder, done.manifest, done.metrics, done.tally, done.came_up))
+    return RunResult(FinishedRun(folder, done.manifest, done.metrics, done.tally, done.run_notes))
 
 
 def _stringify_settings(settings: Mapping[str, Any]) -> dict[str, Any]:

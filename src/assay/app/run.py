@@ -98,7 +98,7 @@ class FinishedRun(msgspec.Struct, frozen=True):
     manifest: RunManifest
     metrics: tuple[Metric, ...]
     tally: Tally
-    came_up: tuple[str, ...] = ()
+    run_notes: tuple[str, ...] = ()
     """Notes of the run itself, without those of compiling."""
     tasks: tuple[Task, ...] = ()
     """The evaluated tasks, with their authors' code, which is not stored."""
@@ -191,7 +191,7 @@ def compile_with_settings(
         return compile_datasets(
             datasets,
             task_settings(values, backend.card if backend else None),
-            said=values.table,
+            given=values.table,
             meta=values.meta,
             data_root=values.data_root,
             split=values.split,

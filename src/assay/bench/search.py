@@ -48,28 +48,28 @@ class SearchPlan(msgspec.Struct, frozen=True):
                 f"the search starts at {whole[0]:g} and ends at {whole[1]:g} clients", "integers"
             )
 
-    def next_level(self, kept: float | None, broke: float | None) -> float | str:
+    def next_level(self, passed: float | None, broke: float | None) -> float | str:
         """Return which level is tried next; where there is none, why not.
 
         `kept` and `broke`: the highest level that kept the limits, and the lowest that did not.
         """
         if broke is None:
-            assert kept is not None
-            if kept == self.most:
-                return f"{kept:g} meets the limits, and it is the highest level allowed"
-            return min(kept * FACTOR, math.inf if self.most is None else self.most)
-        if kept is None:
+            assert passed is not None
+            if passed == self.most:
+                return f"{passed:g} meets the limits, and it is the highest level allowed"
+            return min(passed * FACTOR, math.inf if self.most is None else self.most)
+        if passed is None:
             least = 1.0 if self.of == "concurrency" else self.start * _LOWEST_RATE
             return (
                 self._pick_midpoint(0.0, broke)
                 if broke > least
                 else f"even {broke:g} does not meet the limits"
             )
-        is_near = broke <= kept * (1 + self.tolerance) or (self.of == "concurrency" and broke - kept <= 1)
+        is_near = broke <= passed * (1 + self.tolerance) or (self.of == "concurrency" and broke - passed <= 1)
         return (
-            f"{kept:g} meets the limits and {broke:g} does not"
+            f"{passed:g} meets the limits and {broke:g} does not"
             if is_near
-            else self._pick_midpoint(kept, broke)
+            else self._pick_midpoint(passed, broke)
         )
 
     def _pick_midpoint(self, low: float, high: float) -> float:
@@ -132,8 +132,8 @@ async def find_highest_level(
             level = f"even {broke:g} does not meet the limits, although no two requests were concurrent"
         if len(trials) == plan.trials_at_most and not isinstance(level, str):
             level = f"the maximum of {len(trials)} trials was reached"
-    said = tuple(map(str, (*limits.of_all, *limits.of_each)))
-    return SweepResult(plan.of, tuple(trials), kept, str(level), said, is_partial)
+    limit_texts = tuple(map(str, (*limits.of_all, *limits.of_each)))
+    return SweepResult(plan.of, tuple(trials), kept, str(level), limit_texts, is_partial)
 
 
 def _list_client_bound(trials: Sequence[LoadTrial], limits: LoadLimits) -> list[float]:

@@ -71,9 +71,9 @@ def test_more_items_than_rows_go_round(sums: str) -> None:
     assert texts(found) == (["1+1=", "2+2=", "3+3=", "4+4=", "5+5="] * 3)[:12]
     assert len({item.id for item in found}) == 12
     assert found[5].id == found[0].id + "~2"
-    assert "5 different prompts were sent 12 times in total" in items.came_up(12)[0]
+    assert "5 different prompts were sent 12 times in total" in items.list_notes(12)[0]
     whole = load_items(sums, ItemSettings())
-    assert (len(list(whole)), whole.came_up(5)) == (5, ())
+    assert (len(list(whole)), whole.list_notes(5)) == (5, ())
 
 
 def test_items_go_on_without_end(sums: str) -> None:
@@ -81,7 +81,7 @@ def test_items_go_on_without_end(sums: str) -> None:
     found = list(islice(rows.iter_forever(), 7))
     assert texts(found) == ["1+1=", "2+2="] * 3 + ["1+1="]
     assert Counter(item.max_tokens for item in found[:6]) == {1: 3, 2: 3}
-    assert "2 different prompts were sent 7 times" in rows.came_up(7)[0]
+    assert "2 different prompts were sent 7 times" in rows.list_notes(7)[0]
     every = load_items(sums, ItemSettings(n=6)).iter_forever()
     assert [text[0] for text in texts(list(islice(every, 9)))] == list("123451234")
     made = load_items("synthetic", ItemSettings(n=3, input=Uniform(20, 90)))
@@ -89,7 +89,7 @@ def test_items_go_on_without_end(sums: str) -> None:
     assert more[:3] == list(made)
     assert len(set(texts(more))) == len({item.id for item in more}) == 9
     assert [len(text.split()) for text in texts(more)] == [len(text.split()) for text in texts(more[:3])] * 3
-    assert made.came_up(10**6) == ()
+    assert made.list_notes(10**6) == ()
 
 
 def test_a_tokenizer_counts_prompts_of_datasets(sums: str, tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_conversations_are_known_by_their_first_row(tmp_path: Path) -> None:
     items = load_items(str(path), ItemSettings(output=ConstantLength(9)))
     assert [(item.id, item.turns, item.max_tokens) for item in items] == [("1", (), 9), ("3", ("three",), 9)]
     assert items.describes["kind"] == "conversations"
-    assert items.came_up(1) == ("1 conversations without a user message were skipped",)
+    assert items.list_notes(1) == ("1 conversations without a user message were skipped",)
 
 
 def test_questions_of_mt_bench(shared_data: Path) -> None:
@@ -183,7 +183,7 @@ def test_a_synthetic_load(tmp_path: Path) -> None:
     found = list(items)
     assert all(30 <= (item.n_prompt_tokens or 0) <= 40 for item in found)
     assert {item.max_tokens for item in found} == {5}
-    assert items.notes == items.came_up(1) == ()
+    assert items.notes == items.list_notes(1) == ()
     assert items.describes["input"] == {"method": "uniform", "low": 30, "high": 40}
     assert json.loads(json.dumps(items.describes)) == items.describes
     assert load_items("synthetic", ItemSettings()).n == 100

@@ -39,7 +39,7 @@ def write_and_compare(path: Path) -> None:
     assert after.survey.layout == before.survey.layout
     for one, other in zip(before.task.samples(), after.task.samples(), strict=True):
         assert msgspec.structs.replace(one, id="") == msgspec.structs.replace(other, id="")
-        assert before.task.shown(one, Method.GEN) == after.task.shown(other, Method.GEN)
+        assert before.task.preview_prompt(one, Method.GEN) == after.task.preview_prompt(other, Method.GEN)
 
 
 @pytest.mark.parametrize("name", FILES)

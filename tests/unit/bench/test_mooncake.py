@@ -193,7 +193,7 @@ def test_the_originals_own_trace(shared_data: Path, tokenizer: Tokenizer) -> Non
     trace = read_trace(rows, TraceTimes(), str(path))
     load = TraceItemSource(trace, 15, seed=0, is_chat=True, tokenizer=tokenizer)
     items = list(load)
-    assert load.came_up(0) == ()
+    assert load.list_notes(0) == ()
     assert [item.at_s for item in items] == [fields["timestamp"] / 1000 for fields, _ in rows]
     assert [item.max_tokens for item in items] == [fields["output_length"] for fields, _ in rows]
     assert [

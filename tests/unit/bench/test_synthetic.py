@@ -52,13 +52,13 @@ def test_items_have_the_drawn_tokens_and_the_beginning_of_their_group(
     assert [item.id for item in items] == [str(number) for number in range(n)]
     assert all(1 <= (item.max_tokens or 0) <= 9 for item in items)
     assert all(item.n_prompt_tokens == tokenizer.count(text(item)) for item in items)
-    if not load.came_up(0):
+    if not load.list_notes(0):
         assert [item.n_prompt_tokens for item in items] == [wanted(number) for number in range(n)]
     for group in range(groups):
         members = [text(item) for item in items[group::groups]]
         if prefix and members:
             shared = tokenizer.count(common_beginning(members))
-            assert shared >= prefix - 1 or load.came_up(0)
+            assert shared >= prefix - 1 or load.list_notes(0)
 
 
 def test_items_depend_on_the_seed_and_their_number_alone() -> None:
@@ -128,7 +128,7 @@ def test_what_cannot_be_exact_is_said() -> None:
 
     load = SyntheticItemSource(SyntheticSpec(2, ConstantLength(5), kind="token_ids"), Merging())
     assert [item.n_prompt_tokens for item in load] == [3, 3]
-    assert load.came_up(0) == (
+    assert load.list_notes(0) == (
         "2 prompts do not have exactly the requested number of tokens; they are off by -2 to -2 tokens",
     )
 

@@ -54,7 +54,7 @@ def test_the_medium_is_part_of_the_key() -> None:
 def test_a_medium_has_a_name(part: Part, shown: str) -> None:
     message = Message("user", (Text("Look:"), part))
     assert str(part) == shown
-    assert message.shown == f"Look:\n{shown}"
+    assert message.display_text == f"Look:\n{shown}"
     assert message.text == "Look:"
 
 

@@ -12,7 +12,7 @@ class ReceivedEvent(NamedTuple):
     """A message from a worker, or about it."""
 
     worker: int
-    said: WorkerEvent
+    event: WorkerEvent
 
 
 class WorkerGroup(Protocol):

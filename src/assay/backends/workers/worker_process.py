@@ -163,7 +163,7 @@ class ProcessWorkerGroup:
         taken = {self._places[number] for number in self._processes}
         place = next(place for place in range(self._n) if place not in taken)
         environment = {**os.environ, **self._surroundings(place)}
-        process = WorkerProcess(self._command, environment, lambda said: self._heard.put((worker, said)))
+        process = WorkerProcess(self._command, environment, lambda event: self._heard.put((worker, event)))
         process.send(self._setup())
         self._processes[worker], self._places[worker] = process, place
 

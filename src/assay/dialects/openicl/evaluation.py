@@ -210,4 +210,4 @@ def _key(value: Any) -> str:
 
 def format_prompt_text(prompt: Prompt) -> str:
     """Return a prompt as one text, with a line break between messages."""
-    return prompt if isinstance(prompt, str) else "\n".join(message.shown for message in prompt)
+    return prompt if isinstance(prompt, str) else "\n".join(message.display_text for message in prompt)

@@ -21,7 +21,7 @@ def build_entry_corpus(
     entry: DatasetEntry,
     parts: EntryParts,
     labels: Sequence[tuple[Any, ...]],
-    asked: EntryContext,
+    context: EntryContext,
     where: Origin,
 ) -> Corpus | None:
     """Return the corpus for selecting examples; None if no examples are used."""
@@ -34,8 +34,8 @@ def build_entry_corpus(
     if parts.data.lacks_train is not None:
         what = f"{type(retriever).__name__} selects examples, but {parts.data.lacks_train}"
         raise AuthorError(Problem(COLUMN_CODE, what, "correct reader_cfg.train_split", where))
-    encoder = _encoder(parts, asked)
-    rows = list_selected_rows(parts, asked)
+    encoder = _encoder(parts, context)
+    rows = list_selected_rows(parts, context)
     return build_corpus(
         train.rows,
         LazyRows(rows, test.rows.__getitem__),
@@ -44,12 +44,12 @@ def build_entry_corpus(
         output_column=entry.reader_cfg.output_column,
         sample_ids=LazyRows(rows, test.ids.__getitem__),
         task=entry.name,
-        seed=asked.settings.seed,
+        seed=context.settings.seed,
         places=LazyRows(rows, test.numbers.__getitem__),
         labels=labels[0],
         train_split=train.name or entry.reader_cfg.train_split,
         where=where,
-        embedder=asked.tools.open_embedder(encoder) if retriever.needs_embedder else None,
+        embedder=context.tools.open_embedder(encoder) if retriever.needs_embedder else None,
     )
 
 
@@ -60,21 +60,23 @@ def _list_question_columns(entry: DatasetEntry, parts: EntryParts) -> list[str]:
     return [name for name in known if name in shown and name in parts.data.train.columns]
 
 
-def list_selected_rows(parts: EntryParts, asked: EntryContext) -> Sequence[int]:
+def list_selected_rows(parts: EntryParts, context: EntryContext) -> Sequence[int]:
     """Return the rows that need examples: those within the limit.
 
     The originals draw over all rows in sequence, so a faithful run needs all rows.
     """
-    ids, limit = parts.data.test.ids, asked.settings.limit
-    if limit is None or (asked.settings.is_faithful and not parts.retriever.needs_model):
+    ids, limit = parts.data.test.ids, context.settings.limit
+    if limit is None or (context.settings.is_faithful and not parts.retriever.needs_model):
         return range(len(ids))
-    chosen = limit.chosen(ids, asked.settings.seed)
+    chosen = limit.chosen(ids, context.settings.seed)
     return [at for at, row_id in enumerate(ids) if row_id in chosen]
 
 
-def pick_examples(parts: EntryParts, corpus: Corpus | None, asked: EntryContext) -> Sequence[tuple[int, ...]]:
+def pick_examples(
+    parts: EntryParts, corpus: Corpus | None, context: EntryContext
+) -> Sequence[tuple[int, ...]]:
     """Return the examples of each row. Examples chosen by the model are selected later, before the run."""
-    is_faithful = asked.settings.is_faithful
+    is_faithful = context.settings.is_faithful
     every: list[tuple[int, ...]] = [()] * len(parts.data.test)
     if corpus is None:
         return every
@@ -82,12 +84,12 @@ def pick_examples(parts: EntryParts, corpus: Corpus | None, asked: EntryContext)
         parts.retriever.check(corpus, is_faithful=is_faithful)
         return every
     found = parts.retriever.pick(corpus, is_faithful=is_faithful)
-    for row, shots in zip(list_selected_rows(parts, asked), found, strict=True):
+    for row, shots in zip(list_selected_rows(parts, context), found, strict=True):
         every[row] = shots
     return every
 
 
-def _encoder(parts: EntryParts, asked: EntryContext) -> str | None:
+def _encoder(parts: EntryParts, context: EntryContext) -> str | None:
     """Return the folder of the encoder, from the arguments or from the config."""
     named = parts.retriever.encoder
-    return asked.arguments.embedder or (named if named and Path(named).is_dir() else None)
+    return context.arguments.embedder or (named if named and Path(named).is_dir() else None)

@@ -265,12 +265,12 @@ def _build_ambiguity_error(source: Source, what: str, readings: Sequence[Reading
     return AmbiguousTableError(source.path, what, readings, code="TABLE-031")
 
 
-def _build_pairs_error(source: Source, found: Sequence[str]) -> AuthorError:
+def _build_pairs_error(source: Source, columns: Sequence[str]) -> AuthorError:
     what = (
         "the rows are preference pairs ('chosen' and 'rejected'): they show which of two replies is better, "
         "not which reply is right"
     )
-    prompt = next((name for name in found if name not in _PAIR), "chosen")
+    prompt = next((name for name in columns if name not in _PAIR), "chosen")
     fix = (
         "to score replies against the preferred one, run "
         f"`assay run {shlex.quote(source.path)} --messages-column {prompt} --answer-column chosen`"

@@ -70,7 +70,7 @@ class CompiledTable(Compilation[TableTask | TextTask], frozen=True):
 
     survey: Survey
     pool: ShotPool | None
-    said: TableMeta = TableMeta()
+    given: TableMeta = TableMeta()
     """All given settings: command line or config entry first, then the meta file."""
 
 
@@ -238,10 +238,10 @@ def _compile(
 
 
 def _finish(
-    task: TableTask | TextTask, survey: Survey, pool: ShotPool | None, notes: list[str], said: TableMeta
+    task: TableTask | TextTask, survey: Survey, pool: ShotPool | None, notes: list[str], given: TableMeta
 ) -> CompiledTable:
     facts = describe_settings(survey, task.spec)
-    return CompiledTable(task, tuple(notes), survey.layout.data_type, tuple(facts), survey, pool, said)
+    return CompiledTable(task, tuple(notes), survey.layout.data_type, tuple(facts), survey, pool, given)
 
 
 def _survey_all(source: Source, meta: TableMeta, settings: TaskSettings) -> Survey:

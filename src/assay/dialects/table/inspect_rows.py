@@ -40,12 +40,12 @@ def check_inspect(source: Source) -> None:
 
 
 def read_inspect(
-    source: Source, said: TableMeta, sample: Sequence[dict[str, Any]], notes: list[str]
+    source: Source, given: TableMeta, sample: Sequence[dict[str, Any]], notes: list[str]
 ) -> tuple[Source, TableMeta] | None:
     """Return inspect samples with options as rows; None for other tables and samples without options."""
     if not is_inspect(source.columns) or CHOICES not in source.columns:
         return None
-    if said.options or said.output_column or said.input_columns or said.template or said.human_prompt:
+    if given.options or given.output_column or given.input_columns or given.template or given.human_prompt:
         return None
     if not any(one.get(CHOICES) for one in sample):
         return None
@@ -62,7 +62,7 @@ def read_inspect(
         options=CHOICES,
         answer_is="index0" if are_indexes else None,
     )
-    return shaped, said.over(implied)
+    return shaped, given.over(implied)
 
 
 def _read(record: Record) -> dict[str, Any]:

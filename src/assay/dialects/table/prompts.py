@@ -51,7 +51,7 @@ class ChatDialogue(Dialogue):
         if chat:
             history = tuple(messages)
             return DialogueOpening("", "", history, history, history)
-        turns = [(message.role, message.shown) for message in messages]
+        turns = [(message.role, message.display_text) for message in messages]
         if self._marks is not None:
             text = self._marks.begin + self._marks.text(turns) + self._marks.reply("")
             context = text.rstrip(" ")

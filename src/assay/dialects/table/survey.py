@@ -588,7 +588,7 @@ def _collect_bad_answers(table: Table, layout: Layout) -> AuthorError:
         options = layout.get_options(record.fields)
         if layout.get_gold(record.fields, options) is None:
             problems.add(_build_answer_problem(layout, record, layout.get_answer(record.fields), options))
-    return AuthorError(problems.kept, total=problems.total)
+    return AuthorError(problems.first, total=problems.total)
 
 
 def _build_answer_problem(layout: Layout, record: Record, answer: Any, options: Options | None) -> Problem:

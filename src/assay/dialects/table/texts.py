@@ -101,7 +101,7 @@ class TextTask(DescribedTask):
         """Return the scorer."""
         return [ComponentSpec("text_likelihood", {"track": Method.PPL})]
 
-    def shown(self, sample: Sample, method: Method) -> Prompt:
+    def preview_prompt(self, sample: Sample, method: Method) -> Prompt:
         """Return the beginning of a text, for display."""
         text = self._text(sample)
         if len(text) <= _SHOWN_CHARS:

@@ -123,7 +123,7 @@ class _Compilation:
         written: CollectedTask,
         methods: tuple[Method, ...],
         settings: TaskSettings,
-        asked: TransformArguments,
+        arguments: TransformArguments,
         scripts: _Scripts,
         tools: UltraevalTools,
     ) -> None:
@@ -131,7 +131,7 @@ class _Compilation:
         self._written = written
         self._methods = methods
         self._settings = settings
-        self._asked = asked
+        self._arguments = arguments
         self._scripts = scripts
         self._tools = tools
         self._notes = [
@@ -173,9 +173,9 @@ class _Compilation:
         full_name = self._written.full_name(method)
         return TransformRunner(script, full_name, n_shots, seed=self._settings.seed)
 
-    def _samples(self, made: Mapping[Method, Sequence[TransformedRow]]) -> list[Sample]:
+    def _samples(self, rows_by_method: Mapping[Method, Sequence[TransformedRow]]) -> list[Sample]:
         """Return the rows as samples, with the right answers for generation."""
-        written = made.get(Method.GEN) or made.get(Method.PROB)
+        written = rows_by_method.get(Method.GEN) or rows_by_method.get(Method.PROB)
         if written is None:
             return [build_sample(row, ()) for row in self._rows.rows]
         return [build_sample(row, one.answers) for row, one in zip(self._rows.rows, written, strict=True)]
@@ -185,15 +185,17 @@ class _Compilation:
         method: Method,
         transforming: TransformRunner,
         samples: Sequence[Sample],
-        made: Sequence[TransformedRow],
+        rows: Sequence[TransformedRow],
     ) -> MethodPlan:
         recipe = _recipe(self._written, method)
         settings = self._settings
         prompts = Prompts(self._description(recipe), is_chat=self._is_chat, keeps_spaces=settings.is_faithful)
         is_written = method == Method.GEN
-        sampling = build_sampling(recipe, settings, self._asked, self._notes) if is_written else Sampling()
+        sampling = (
+            build_sampling(recipe, settings, self._arguments, self._notes) if is_written else Sampling()
+        )
         copies = sampling.n if settings.is_faithful and transforming.n_shots else 1
-        parts_of = self._parts_of(transforming, samples, made, copies)
+        parts_of = self._parts_of(transforming, samples, rows, copies)
         self._draws = self._draws or transforming.draws
         return MethodPlan(
             parts_of,
@@ -201,7 +203,7 @@ class _Compilation:
             self._scorer(method),
             n_copies=copies,
             sampling=sampling,
-            form=self._form(made, recipe) if method == Method.PROB else LetterForm("", ""),
+            form=self._form(rows, recipe) if method == Method.PROB else LetterForm("", ""),
             is_whole=method == Method.PPL and settings.score_by is None and not self._is_chat,
             compares_alone=settings.score_by == "pmi",
         )
@@ -210,16 +212,16 @@ class _Compilation:
         self,
         transforming: TransformRunner,
         samples: Sequence[Sample],
-        made: Sequence[TransformedRow],
+        rows: Sequence[TransformedRow],
         copies: int,
     ) -> PromptPartsSource:
         settings = self._settings
         if not transforming.n_shots:
-            return NoShots(samples, made)
+            return NoShots(samples, rows)
         source = str(self._written.data)
         if settings.is_faithful and self._pool is None:
             return OriginalShots(
-                transforming, self._rows.rows, made, seed=settings.seed, n_copies=copies, source=source
+                transforming, self._rows.rows, rows, seed=settings.seed, n_copies=copies, source=source
             )
         examples = None
         if self._pool is None:
@@ -238,7 +240,7 @@ class _Compilation:
         return SeededShots(
             transforming,
             samples,
-            made,
+            rows,
             examples,
             policy=policy,
             seed=settings.seed,
@@ -247,15 +249,15 @@ class _Compilation:
         )
 
     def _description(self, recipe: Recipe) -> str:
-        if self._asked.description is not None:
-            return self._asked.description
+        if self._arguments.description is not None:
+            return self._arguments.description
         return recipe.config.description if recipe.config else ""
 
-    def _form(self, made: Sequence[TransformedRow], recipe: Recipe) -> LetterForm:
+    def _form(self, rows: Sequence[TransformedRow], recipe: Recipe) -> LetterForm:
         """Return how the outputs spell letters, inferred from rows with one right option."""
         pairs = (
             (one.output, row.labels[row.gold[0]])
-            for one, row in zip(made, self._rows.rows, strict=True)
+            for one, row in zip(rows, self._rows.rows, strict=True)
             if len(row.gold) == 1
         )
         form = infer_letter_form(pairs)
@@ -269,7 +271,7 @@ class _Compilation:
         """Return the post-processor as written: a name, or an object with the name as its type."""
         config = recipe.config
         configured = (config.postprocess, config.task_postprocess, config.model_postprocess) if config else ()
-        return next((value for value in (*configured, self._asked.postprocess) if value), "")
+        return next((value for value in (*configured, self._arguments.postprocess) if value), "")
 
     def _postprocess_name(self, recipe: Recipe) -> str:
         value = self._postprocess(recipe)
@@ -371,7 +373,7 @@ class _Compilation:
 
     def _has_named_parameters(self, recipe: Recipe) -> bool:
         named = recipe.config is not None and bool(recipe.config.generate.params)
-        return named or self._asked.params is not None
+        return named or self._arguments.params is not None
 
     def _data_hash(self, transformings: Mapping[Method, TransformRunner]) -> str:
         """Return a hash of the rows and of every script that builds prompts from them."""

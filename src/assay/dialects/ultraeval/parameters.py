@@ -81,11 +81,11 @@ class Parameters(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def build_sampling(
-    recipe: Recipe, settings: TaskSettings, asked: TransformArguments, notes: list[str]
+    recipe: Recipe, settings: TaskSettings, arguments: TransformArguments, notes: list[str]
 ) -> Sampling:
     """Return the sampling parameters of a task; adds notes about those that are not sent to the model."""
     is_faithful = settings.is_faithful
-    given = _parse_parameters(*find_parameters(recipe, asked, is_faithful=is_faithful))
+    given = _parse_parameters(*find_parameters(recipe, arguments, is_faithful=is_faithful))
     if not settings.takes_parameters and (unsent := _list_unsent(given)):
         notes.append(f"the parameters {listing(unsent)} are not sent: only `ultraeval:` servers support them")
     n = settings.samples or given.sampling_num or 1
@@ -126,7 +126,7 @@ def _list_unsent(given: Parameters) -> list[str]:
 
 
 def find_parameters(
-    recipe: Recipe, asked: TransformArguments, *, is_faithful: bool
+    recipe: Recipe, arguments: TransformArguments, *, is_faithful: bool
 ) -> tuple[Mapping[str, Any], Origin]:
     """Return the parameters of a task as written, and where."""
     configured = "" if recipe.config is None else recipe.config.generate.params
@@ -142,10 +142,10 @@ def find_parameters(
             fix = f"put it there, or use one of {listing(SHIPPED_PARAMETERS)}"
             raise AuthorError(Problem("ULTRAEVAL-003", what, fix, where))
         return _read_file(path)
-    if asked.params is not None:
-        if not Path(asked.params).is_file() and Path(asked.params).stem in SHIPPED_PARAMETERS:
-            return SHIPPED_PARAMETERS[Path(asked.params).stem], Origin(asked.params)
-        return _read_file(Path(asked.params))
+    if arguments.params is not None:
+        if not Path(arguments.params).is_file() and Path(arguments.params).stem in SHIPPED_PARAMETERS:
+            return SHIPPED_PARAMETERS[Path(arguments.params).stem], Origin(arguments.params)
+        return _read_file(Path(arguments.params))
     return SHIPPED_PARAMETERS[ORIGINAL_DEFAULT] if is_faithful else {}, Origin("")
 
 

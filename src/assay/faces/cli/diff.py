@@ -101,31 +101,31 @@ def _show_sample(one: SampleDifference) -> None:
         out.print("this sample is the same in both runs")
 
 
-def _show(found: RunDifference, layer: str | None) -> None:
+def _show(difference: RunDifference, layer: str | None) -> None:
     from rich.markup import escape
 
     from assay.faces.cli.render import out
 
-    out.print(f"[bold]A[/]  {escape(found.a)}\n[bold]B[/]  {escape(found.b)}", soft_wrap=True)
-    _show_facts("results", found.results)
-    _show_facts("model, data, settings and versions", found.facts)
-    if not found.facts:
+    out.print(f"[bold]A[/]  {escape(difference.a)}\n[bold]B[/]  {escape(difference.b)}", soft_wrap=True)
+    _show_facts("results", difference.results)
+    _show_facts("model, data, settings and versions", difference.facts)
+    if not difference.facts:
         out.print("\nmodel, data, settings and versions are the same")
     matched = {"id": "", "row": ", matched by row number", "content": ", matched by content"}
     out.print(
-        f"\nof [bold]{found.n:,}[/] samples in both runs{matched[found.matched_by]}, "
-        f"by {escape(', '.join(found.methods))}:"
+        f"\nof [bold]{difference.n:,}[/] samples in both runs{matched[difference.matched_by]}, "
+        f"by {escape(', '.join(difference.methods))}:"
     )
-    for n, side in ((found.n_only_a, "A"), (found.n_only_b, "B")):
+    for n, side in ((difference.n_only_a, "A"), (difference.n_only_b, "B")):
         if n:
             out.print(f"  [yellow]({n:,} more only in {side})[/]")
-    width = len(f"{found.n:,}")
-    for count in found.layers:
+    width = len(f"{difference.n:,}")
+    for count in difference.layers:
         if count.n:
             first = f", first {escape(count.examples[0].findings[0].where)}" if count.examples else ""
             out.print(f"  [bold]{count.n:>{width},}[/] {_WORDS[count.layer]}[dim]{first}[/]", soft_wrap=True)
-    out.print(f"  [bold]{found.n_same:>{width},}[/] are the same")
-    for count in found.layers:
+    out.print(f"  [bold]{difference.n_same:>{width},}[/] are the same")
+    for count in difference.layers:
         if count.examples and layer in (None, count.layer):
             out.print(f"\n[bold]{count.layer}[/]")
             for example in count.examples:

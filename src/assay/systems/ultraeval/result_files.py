@@ -307,7 +307,7 @@ def _extract_answers(
     """Return the answer in each output."""
     if part.reader is None:
         return [score.answer]
-    return [None if text is None else part.reader.found(text, sample).answer for text in outputs]
+    return [None if text is None else part.reader.read_answer(text, sample).answer for text in outputs]
 
 
 def _build_eval_results(part: _Part, score: Score, values: Values) -> dict[str, Any]:

@@ -125,7 +125,7 @@ def test_a_suspect_has_no_company() -> None:
             before = {worker: list(hand.batches) for worker, hand in self.hands.items()}
             words = super().listen(timeout_s)
             for word in words:
-                if isinstance(word.said, WorkerDied):
+                if isinstance(word.event, WorkerDied):
                     suspects.update(one.id for one in before[word.worker][0].requests)
             return words
 
@@ -287,8 +287,8 @@ def test_what_a_dead_worker_still_says_is_not_taken() -> None:
             words = []
             for word in heard:
                 words.append(word)
-                if isinstance(word.said, BatchResponses):
-                    words += [word, ReceivedEvent(word.worker + 1, word.said)]
+                if isinstance(word.event, BatchResponses):
+                    words += [word, ReceivedEvent(word.worker + 1, word.event)]
             return words
 
     requests = asked(100)

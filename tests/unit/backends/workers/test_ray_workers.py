@@ -191,7 +191,7 @@ def test_a_lost_node_is_nobodys_fault_and_a_lost_worker_may_be(
     cluster.hired[0].brings(ActorDiedError())
     cluster.hired[1].brings(ActorDiedError())
     cluster.hired[2].brings(ActorUnavailableError("gone", None))
-    first, second, third = [word.said for word in crew.listen(0.0)]
+    first, second, third = [word.event for word in crew.listen(0.0)]
     assert first == WorkerDied("its node was lost", is_blameless=True)
     assert isinstance(second, WorkerDied)
     assert not second.is_blameless

@@ -201,4 +201,4 @@ def test_files_beside_a_task_are_its_siblings(tmp_path: Path) -> None:
     )
     (one,) = compile_text(tmp_path, text, {"validation": questions(1)})
     assert one.task.spec.settings["class"] == "Mine"
-    assert one.task.shown(next(one.task.samples()), Method.PPL) == "IS 0 EVEN?"
+    assert one.task.preview_prompt(next(one.task.samples()), Method.PPL) == "IS 0 EVEN?"

@@ -176,14 +176,19 @@ def test_it_stands_before_the_examples(tmp_path: Path) -> None:
 def test_in_a_conversation_it_begins_the_first_turn() -> None:
     shown = PromptExamples((Shot("one", "1"),))
     found = build_opening(shown, "two", is_chat=True, system="Be brief.", lead="Instruction: count.")
-    assert found.asked == (
+    assert found.question_prompt == (
         Message("system", "Be brief."),
         Message("user", "Instruction: count.\n\none"),
         Message("assistant", "1"),
         Message("user", "two"),
     )
-    assert build_opening(PromptExamples(), "", is_chat=True, lead="L").asked == (Message("user", "L"),)
-    assert build_opening(shown, "two", is_chat=False, system="S", lead="L").asked == "S\n\nL\n\none 1\n\ntwo"
+    assert build_opening(PromptExamples(), "", is_chat=True, lead="L").question_prompt == (
+        Message("user", "L"),
+    )
+    assert (
+        build_opening(shown, "two", is_chat=False, system="S", lead="L").question_prompt
+        == "S\n\nL\n\none 1\n\ntwo"
+    )
 
 
 def test_what_a_model_is_shown_to_propose() -> None:

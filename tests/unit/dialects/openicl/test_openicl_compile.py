@@ -360,7 +360,7 @@ def test_rows_and_examples_without_a_prompt_are_told_together(workdir: Path) -> 
 
 def test_a_person_is_shown_the_prompt_up_to_the_labels(workdir: Path) -> None:
     one = quiz(workdir, PPL)
-    assert one.task.shown(next(one.task.samples()), Method.PPL) == "Q: 2 + 2?\nA:"
+    assert one.task.preview_prompt(next(one.task.samples()), Method.PPL) == "Q: 2 + 2?\nA:"
 
 
 def test_the_data_decides_the_hash(workdir: Path) -> None:

@@ -422,7 +422,7 @@ def test_letters_name_the_options_of_rows_with_labels_of_their_own(tmp_path: Pat
         {"question": "q2", "choices": {"text": ["z", "w"], "label": ["1", "2"]}, "answerKey": "1"},
     ]
     one = compiled(table(tmp_path, rows), TableMeta(human_prompt="{question} {A} or {B}?"))
-    prompts = [one.task.shown(sample, Method.GEN) for sample in one.task.samples()]
+    prompts = [one.task.preview_prompt(sample, Method.GEN) for sample in one.task.samples()]
     assert prompts == ["q1 x or y?\nAnswer:", "q2 z or w?\nAnswer:"]
 
 

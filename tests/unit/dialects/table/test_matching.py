@@ -34,7 +34,7 @@ def scorers(one: CompiledTable) -> list[ComponentSpec]:
 
 
 def prompt(one: CompiledTable, method: Method = Method.GEN) -> str:
-    return final_text(one.task.shown(next(iter(one.task.samples())), method))
+    return final_text(one.task.preview_prompt(next(iter(one.task.samples())), method))
 
 
 @pytest.mark.parametrize("match", ["exact", "contains", "f1"])

@@ -136,7 +136,7 @@ def test_the_config_example(seeds: Path, tables: dict[str, Path], monkeypatch: p
     (folder / "eval_custom.py").write_text(block, encoding="utf-8")
     monkeypatch.chdir(folder)
     found = locate("eval_custom.py", None, None)
-    assert [(one.path, one.said.data_type, one.said.infer_method) for one in found] == [
+    assert [(one.path, one.given.data_type, one.given.infer_method) for one in found] == [
         ("xxx/test_mcq.csv", "mcq", "ppl"),
         ("xxx/test_qa.jsonl", "qa", "gen"),
     ]

@@ -38,7 +38,7 @@ def shelf() -> Shelf:
 @pytest.fixture(scope="module")
 def columns(shelf: Shelf) -> dict[str, ComputedColumn]:
     columns = build_columns(collect_entries(shelf.runs, {}).entries, shelf.values_of)
-    return {column.shown.dataset: column for column in columns}
+    return {column.column.dataset: column for column in columns}
 
 
 @pytest.fixture(scope="module")

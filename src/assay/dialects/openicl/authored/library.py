@@ -197,9 +197,9 @@ class AuthorLog:
     def __getattr__(self, level: str) -> Any:
         if level.startswith("_"):
             raise AttributeError(level)
-        return self._said
+        return self._log_message
 
-    def _said(self, *said: Any, **_: Any) -> None:
+    def _log_message(self, *said: Any, **_: Any) -> None:
         self._log.debug("%s", " ".join(str(one) for one in said))
 
 

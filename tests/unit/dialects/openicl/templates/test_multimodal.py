@@ -166,7 +166,7 @@ def test_easy_vqa(shared_data: Path) -> None:
     assert survey == MediaSurvey(frozenset({Medium.IMAGE}), has_addresses=False)
     assert survey.settings() == {"media": ["image"]}
     (message,) = ready.messages(rows[0][0])
-    assert message.shown == f"[image {folder}/images/0.png 64x64]\nwhat is the red shape?"
+    assert message.display_text == f"[image {folder}/images/0.png 64x64]\nwhat is the red shape?"
 
 
 def test_spoken_digits(shared_data: Path) -> None:

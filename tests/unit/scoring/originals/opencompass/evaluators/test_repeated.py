@@ -166,7 +166,7 @@ def test_a_judges_replies_about_all_answers_of_a_row_are_kept() -> None:
     metric = RepeatedEvaluator(JudgedEvaluator(render), 2, [1])
     metric.bind(ScriptedJudge(lambda text: "A" if text == "yes" else "B"))
     metric([("yes", "no"), ("no",)], rows("AA"))
-    assert [[(one.about, one.said) for one in row] for row in metric.last_replies] == [
+    assert [[(one.about, one.label) for one in row] for row in metric.last_replies] == [
         [("answer 1, answer", "right"), ("answer 2, answer", "wrong")],
         [("answer 1, answer", "wrong")],
     ]
