@@ -326,7 +326,7 @@ def test_the_tokens_an_ask_needs_are_those_it_is_answered_with(backend: Backend)
             assert needed == len(backend.tokens(one.ask)) + one.ask.sampling.max_tokens
 
 
-def test_what_stands_before_a_text_only_adds_to_what_it_needs(backend: Backend) -> None:
+def test_what_is_before_a_text_only_adds_to_what_it_needs(backend: Backend) -> None:
     if not shows_tokens(backend):
         pytest.skip("it does not show its tokens")
     prompts = [f"{QUESTION} A\n\n" * n + QUESTION for n in range(4)]
@@ -339,7 +339,7 @@ def test_identity_is_the_same_each_time(backend: Backend) -> None:
     assert again.identity() == backend.identity()
 
 
-def test_conversations_are_answered_or_refused_by_value(backend: Backend) -> None:
+def test_conversations_are_answered_or_rejected_by_value(backend: Backend) -> None:
     prompt = (Message("user", "hello"), Message("assistant", "hi there"))
     asked = requests([Span(prompt, 0), Generate(prompt[:1], Sampling(max_tokens=4))])
     found = by_id(backend.run(asked))

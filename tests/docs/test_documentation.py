@@ -296,16 +296,16 @@ def whole_documentation() -> str:
     return "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
 
 
-def test_every_quirk_stands_in_the_page_of_the_dialect() -> None:
+def test_every_difference_is_in_the_page_of_the_dialect() -> None:
     text = (DOCS / "formats" / "table.md").read_text(encoding="utf-8")
     methods = tuple(Method)
     shares = SharedLengths(Shares(((8, 1.0),)))
-    said = TableMeta(sampling_mode="random", output_config=shares)
+    message = TableMeta(sampling_mode="random", output_config=shares)
     quirks = {
         quirk
         for data_type in ("mcq", "qa")
         for quirk in find_differences(
-            methods, data_type, said, is_faithful=False, has_shots=True, has_bare_text=True
+            methods, data_type, message, is_faithful=False, has_shots=True, has_bare_text=True
         )
     }
     missing = [quirk.name for quirk in quirks if f"`{quirk.name}`" not in text]
@@ -335,7 +335,7 @@ def difference_row(name: str, one: Difference[Any]) -> str:
     return f"| `{name}` | {one.original} | {one.corrected} | {exactly if one.is_reproduced else 'no'} |"
 
 
-def test_every_quirk_of_configs_stands_in_their_page_in_its_words() -> None:
+def test_every_difference_of_configs_is_in_their_page_in_its_words() -> None:
     page = (DOCS / "formats" / "openicl.md").read_text(encoding="utf-8")
     rows = [
         difference_row(name, one)
@@ -346,7 +346,7 @@ def test_every_quirk_of_configs_stands_in_their_page_in_its_words() -> None:
     assert [line for line in table.partition("\n## ")[0].splitlines() if line.startswith("| `")] == rows
 
 
-def test_all_that_a_config_may_say_stands_in_the_page_of_the_dialect() -> None:
+def test_all_that_a_config_may_say_is_in_the_page_of_the_dialect() -> None:
     page = (DOCS / "formats" / "openicl.md").read_text(encoding="utf-8")
     names = [
         *RETRIEVERS,
@@ -368,7 +368,7 @@ def test_all_that_a_config_may_say_stands_in_the_page_of_the_dialect() -> None:
     assert [row for row in rows if row not in page] == []
 
 
-def test_all_that_a_transform_and_its_config_may_say_stands_in_the_page_of_the_dialect() -> None:
+def test_all_that_a_transform_and_its_config_may_say_is_in_the_page_of_the_dialect() -> None:
     text = (DOCS / "formats" / "ultraeval.md").read_text(encoding="utf-8")
     arguments = TransformArguments.__struct_fields__
     assert [name for name in arguments if not re.search(rf"^\| `{name}=", text, re.MULTILINE)] == []
@@ -376,7 +376,7 @@ def test_all_that_a_transform_and_its_config_may_say_stands_in_the_page_of_the_d
     assert [name for name in SHIPPED_PARAMETERS if f"`{name}`" not in text] == []
 
 
-def test_every_meta_key_stands_in_the_page_of_the_dialect() -> None:
+def test_every_meta_key_is_in_the_page_of_the_dialect() -> None:
     text = (DOCS / "formats" / "table.md").read_text(encoding="utf-8")
     assert [key for key in META_FIELDS if f"`{key}`" not in text] == []
 
@@ -428,7 +428,7 @@ def _structs(kind: Any, found: dict[str, type[msgspec.Struct]]) -> None:
         _structs(part, found)
 
 
-def test_every_field_that_programs_are_told_is_documented() -> None:
+def test_every_field_that_programs_are_reported_is_documented() -> None:
     text = (DOCS / "reference" / "json.md").read_text(encoding="utf-8")
     found: dict[str, type[msgspec.Struct]] = {}
     _structs(CommandAnswer | ErrorAnswer | ProgressEvent | DownloadEvent, found)

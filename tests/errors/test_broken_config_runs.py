@@ -43,7 +43,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("arguments", "code", "parts"), CASES, ids=[code for _, code, _ in CASES])
-def test_mistakes_are_told(
+def test_mistakes_are_reported(
     workdir: Path, arguments: tuple[str, ...], code: str, parts: tuple[str, ...]
 ) -> None:
     result = assay(*arguments)

@@ -118,10 +118,10 @@ class ScoringServer:
         body = json.loads(await asked.read())
         self.bodies.append(body)
         self.paths.append(asked.path)
-        said = await asyncio.to_thread(self._said, asked.path, body)
-        if isinstance(said, web.StreamResponse):
-            return said
-        return web.Response(body=json.dumps(said).encode(), content_type="application/json")
+        message = await asyncio.to_thread(self._said, asked.path, body)
+        if isinstance(message, web.StreamResponse):
+            return message
+        return web.Response(body=json.dumps(message).encode(), content_type="application/json")
 
     def _said(self, path: str, body: Body) -> Any:
         if path == "/tokenize":
@@ -171,12 +171,12 @@ class ScoringServer:
 
     def _of_prompt(self, ids: list[int], numbers: list[list[float]]) -> list[Any]:
         texts = self.texts(ids)
-        told: list[Any] = [None]
+        reported: list[Any] = [None]
         for at, id_ in enumerate(ids[1:], 1):
             row = numbers[at - 1]
             rank = 1 + sum(other > row[id_] for other in row)
-            told.append({str(id_): {"logprob": row[id_], "rank": rank, "decoded_token": texts[at]}})
-        return told
+            reported.append({str(id_): {"logprob": row[id_], "rank": rank, "decoded_token": texts[at]}})
+        return reported
 
     def _echoed(self, ids: list[int], numbers: list[list[float]], written: int, n_written: int) -> Body:
         every = [*ids, *([written] if n_written else [])]

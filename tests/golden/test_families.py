@@ -121,7 +121,7 @@ def test_every_family_scores_and_writes_as_brute_force_does(
     ],
     ids=["reads both ways", "state space", "recurrent"],
 )
-def test_families_that_cannot_be_scored_are_refused_when_they_are_loaded(
+def test_families_that_cannot_be_scored_are_rejected_when_they_are_loaded(
     make_model: MakeModel, family: str, config: dict[str, Any], why: str
 ) -> None:
     """L38: a model that sees the answer it is asked about, or has no cache, is an error with its reason."""

@@ -209,7 +209,7 @@ def test_text_that_brings_its_own_bos_is_conditioned_on_it() -> None:
     assert encoded.first_scored == 1
 
 
-def test_a_system_message_that_the_template_refuses_begins_the_users_and_is_noted() -> None:
+def test_a_system_message_that_the_template_rejects_begins_the_users_and_is_noted() -> None:
     """L4: a system message is never left out in silence."""
     refusing = (
         "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system role') }}{% endif %}"

@@ -93,7 +93,7 @@ def read(folder: Path, kind: str, name: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("kind", "said", "sent"),
+    ("kind", "message", "sent"),
     [
         ("OpenAISDK", "", {"n": 1, "temperature": None, "max_tokens": 33}),
         (
@@ -115,11 +115,11 @@ def read(folder: Path, kind: str, name: str) -> Any:
     ],
 )
 def test_a_service_is_sent_the_fields_of_its_class_and_no_others(
-    kind: str, said: str, sent: dict[str, Any]
+    kind: str, message: str, sent: dict[str, Any]
 ) -> None:
-    path = "" if "path" in said else 'path="small", '
+    path = "" if "path" in message else 'path="small", '
     with serving(saying("1")) as server:
-        model = f'{path}openai_api_base="{server.url}", key="k", max_out_len=33, {said}'
+        model = f'{path}openai_api_base="{server.url}", key="k", max_out_len=33, {message}'
         run('entry("one", AccEvaluator)', model, kind)
     assert len(server.bodies) == 4
     for body in server.bodies:

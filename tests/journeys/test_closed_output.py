@@ -96,9 +96,9 @@ def test_output_on_a_full_disk_is_reported_and_the_run_completes(folder: Path, m
     with open("/dev/full", "wb") as full:
         ended = subprocess.run([*ASSAY, *RUN, *more], cwd=folder, stdout=full, stderr=subprocess.PIPE)
     assert ended.returncode == 2
-    said = ended.stderr.decode()
-    assert "STORE-015\n  standard output could not be written: No space left on device" in said
-    assert "STORE-009" not in said
+    message = ended.stderr.decode()
+    assert "STORE-015\n  standard output could not be written: No space left on device" in message
+    assert "STORE-009" not in message
     assert json.loads((folder / "new" / "manifest.json").read_bytes())["status"] == "complete"
 
 

@@ -100,9 +100,9 @@ def test_several_variables_stop_with_a_command_that_scores(workdir: Path) -> Non
     path = table(workdir, rows, "tests.csv")
     stopped = assay("run", path, "-m", "mock")
     assert stopped.status == 2
-    said = " ".join(stopped.err.split())
-    assert "TABLE-034" in said
-    assert f"assay run {path} -m mock --human-prompt '{{language}} {{input}}'" in said
+    message = " ".join(stopped.err.split())
+    assert "TABLE-034" in message
+    assert f"assay run {path} -m mock --human-prompt '{{language}} {{input}}'" in message
     done = run_table(path, "Bonjour", "--human-prompt", "To {{ language }}: {{ input }}")
     assert done.value == 1.0
     assert done.bodies[0]["messages"][-1]["content"] == "To French: Hello"

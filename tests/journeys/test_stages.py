@@ -71,7 +71,7 @@ def test_the_latest_run_that_fits_is_found(workdir: Path) -> None:
     assert "there is no run of 'mock:other' on 'data.csv' in this folder" in none.err
 
 
-def test_a_right_answer_that_was_corrected_is_scored_anew(workdir: Path) -> None:
+def test_a_right_answer_that_was_corrected_is_scored_again(workdir: Path) -> None:
     assert assay("run", "data.csv", *MOCK, "--stage", "infer", "--out", "run").status == 0
     write(workdir, [ROWS[0].replace(",B", ",A"), *ROWS[1:]])
     scored = assay("run", "data.csv", *MOCK, "--stage", "score", "--answers-from", "run", "--out", "new")

@@ -157,7 +157,7 @@ def test_no_evaluation_is_lost_and_none_is_done_twice(
         ) == [f"sums-slow-{number}" for number in numbers]
 
 
-def test_a_server_that_is_told_to_end_gives_its_evaluations_back(
+def test_a_server_that_is_reported_to_end_gives_its_evaluations_back(
     tmp_path: Path, database_place: str, held_model: tuple[HeldModel, str]
 ) -> None:
     model, spec = held_model
@@ -175,7 +175,7 @@ def test_a_server_that_is_told_to_end_gives_its_evaluations_back(
 
 
 @pytest.mark.slow
-def test_a_stop_keeps_what_was_answered_and_a_resume_goes_on(
+def test_a_stop_keeps_what_was_answered_and_a_resume_continues(
     tmp_path: Path, held_model: tuple[HeldModel, str]
 ) -> None:
     model, spec = held_model
@@ -254,7 +254,7 @@ def test_a_worker_that_was_only_asleep_does_not_speak_for_an_evaluation_any_more
 
 
 @pytest.mark.slow
-def test_a_database_that_is_started_anew_interrupts_no_evaluation(
+def test_a_database_that_is_started_again_interrupts_no_evaluation(
     tmp_path: Path, held_model: tuple[HeldModel, str]
 ) -> None:
     """A server of its own: other tests use the one that all share."""

@@ -41,7 +41,7 @@ MAX_TOKENS, STOP, SCORE_BY = 8, ("\n",), "per_token"
 COMPARED = ("verdict", "value", "answer", "target", "mass", "margin", "is_truncated")
 
 
-class Asked(NamedTuple):
+class RowRequest(NamedTuple):
     """One ask of a row, by what it is used for."""
 
     method: str
@@ -50,7 +50,7 @@ class Asked(NamedTuple):
     ask: Ask
 
 
-class Saying(NamedTuple):
+class DialectFile(NamedTuple):
     """How a dialect names the benchmark."""
 
     datasets: Mapping[str, tuple[str, ...]]
@@ -62,28 +62,28 @@ class Saying(NamedTuple):
     """What else `assay.run` is told."""
 
 
-def said(dialect: str, form: str) -> Saying:
+def read_dialect_file(dialect: str, form: str) -> DialectFile:
     """Return how a dialect names the benchmark."""
     given = tomllib.loads((HERE / dialect / f"{form}.toml").read_text(encoding="utf-8"))
     named = given.pop("dataset")
     methods = METHODS[form]
     datasets = {named: methods} if isinstance(named, str) else {named[one]: (one,) for one in methods}
-    return Saying(datasets, given.pop("score_by", None), given.pop("not_compared", {}), given)
+    return DialectFile(datasets, given.pop("score_by", None), given.pop("not_compared", {}), given)
 
 
-def asked(dialect: str, form: str, shots: int) -> list[list[Asked]]:
+def build_requests(dialect: str, form: str, shots: int) -> list[list[RowRequest]]:
     """Return what is asked about each row; what only helps to look at an answer is left out."""
-    saying = said(dialect, form)
-    given = saying.settings
-    rows: list[list[Asked]] = []
-    for dataset, methods in saying.datasets.items():
+    dialect_file = read_dialect_file(dialect, form)
+    given = dialect_file.settings
+    rows: list[list[RowRequest]] = []
+    for dataset, methods in dialect_file.datasets.items():
         settings = TaskSettings(
             methods=tuple(map(Method, methods)),
             is_chat=form == "chat",
             shots=shots,
             shots_from=given.get("shots_from") if shots else None,
             shot_policy=given.get("shot_policy") if shots else None,
-            score_by=None if saying.score_by else SCORE_BY,
+            score_by=None if dialect_file.score_by else SCORE_BY,
             max_tokens=MAX_TOKENS,
             stop=STOP,
             dataset_args=given.get("dataset_args", {}),
@@ -93,7 +93,7 @@ def asked(dialect: str, form: str, shots: int) -> list[list[Asked]]:
         )
         found = [
             [
-                Asked(request.track, request.role, request.index, request.ask)
+                RowRequest(request.track, request.role, request.index, request.ask)
                 for request in one.task.requests(sample)
                 if request.role != "unconditional"
             ]
@@ -116,10 +116,10 @@ def test_every_dialect_has_its_folder() -> None:
 @pytest.mark.parametrize("form", METHODS)
 @pytest.mark.parametrize("dialect", OTHERS)
 def test_every_dialect_asks_the_same(dialect: str, form: str, shots: int) -> None:
-    expected = asked(FIRST, form, shots)
+    expected = build_requests(FIRST, form, shots)
     assert len(expected) == 12
     assert {one.method for row in expected for one in row} == set(METHODS[form])
-    assert asked(dialect, form, shots) == expected
+    assert build_requests(dialect, form, shots) == expected
 
 
 Results = list[dict[str, dict[str, Any]]]
@@ -128,9 +128,9 @@ Results = list[dict[str, dict[str, Any]]]
 
 def scored(dialect: str, form: str, model: str, out: Path, score_by: str | None, **more: Any) -> Results:
     """Run the benchmark; return each row's results by method, without the names that a dialect gives."""
-    saying = said(dialect, form)
+    dialect_file = read_dialect_file(dialect, form)
     rows: Results = []
-    for dataset, methods in saying.datasets.items():
+    for dataset, methods in dialect_file.datasets.items():
         result = api.run(
             dataset,
             model=model,
@@ -142,7 +142,7 @@ def scored(dialect: str, form: str, model: str, out: Path, score_by: str | None,
             chat="on" if form == "chat" else "off",
             out=str(out / "-".join(methods)),
             cache=False,
-            **saying.settings,
+            **dialect_file.settings,
             **more,
         )
         # Rows stand in order; a row's name is each dialect's own.
@@ -167,7 +167,7 @@ def run_first(tmp_path_factory: pytest.TempPathFactory) -> RunFirst:
         out = tmp_path_factory.mktemp(FIRST)
         return scored(FIRST, form, model, out, score_by, **model_settings(form, model))
 
-    return lambda *asked: deepcopy(run(*asked))
+    return lambda *build_requests: deepcopy(run(*build_requests))
 
 
 def model_settings(form: str, model: str) -> dict[str, Any]:
@@ -176,12 +176,12 @@ def model_settings(form: str, model: str) -> dict[str, Any]:
 
 def both(dialect: str, form: str, model: str, out: Path, run_first: RunFirst) -> tuple[Results, Results]:
     """Return the results of a dialect and of the first, without what cannot be compared between the two."""
-    saying = said(dialect, form)
-    expected = run_first(form, model, saying.score_by or SCORE_BY)
-    own = None if saying.score_by else SCORE_BY
+    dialect_file = read_dialect_file(dialect, form)
+    expected = run_first(form, model, dialect_file.score_by or SCORE_BY)
+    own = None if dialect_file.score_by else SCORE_BY
     found = scored(dialect, form, model, out, own, **model_settings(form, model))
     for row in (*found, *expected):
-        for method, names in saying.not_compared.items():
+        for method, names in dialect_file.not_compared.items():
             for name in names:
                 del row[method][name]
     return found, expected

@@ -58,7 +58,7 @@ def test_a_steady_run_ends_when_it_was_said_to(gaps: list[float], per_s: float, 
     assert progress.seconds_left == pytest.approx(n_left / progress.requests_per_s)
 
 
-def test_batches_that_come_seldom_are_told_by_several_of_them() -> None:
+def test_batches_that_come_seldom_are_reported_by_several_of_them() -> None:
     clock, tally = Clock(), Tally(n_samples=640)
     gauge = ProgressGauge(clock=clock)
     clock.now += 300  # The model loads: that is no part of its pace.

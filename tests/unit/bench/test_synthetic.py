@@ -134,7 +134,7 @@ def test_what_cannot_be_exact_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "code", "said"),
+    ("spec", "code", "message"),
     [
         (
             SyntheticSpec(1, ConstantLength(9), kind="token_ids"),
@@ -150,11 +150,11 @@ def test_what_cannot_be_exact_is_said() -> None:
         ),
     ],
 )
-def test_loads_that_cannot_be_made_are_told(spec: SyntheticSpec, code: str, said: str) -> None:
+def test_loads_that_cannot_be_made_are_reported(spec: SyntheticSpec, code: str, message: str) -> None:
     with pytest.raises(UsageError) as caught:
         SyntheticItemSource(spec)
     assert caught.value.problems[0].code == code
-    assert said in caught.value.problems[0].what
+    assert message in caught.value.problems[0].what
 
 
 # --- AISBench's config ---
@@ -211,7 +211,7 @@ UNIFORM = {"MinValue": 1, "MaxValue": 2}
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ({"RequestCount": 1}, "'Type' is missing"),
         (config({}, Type="strings"), "'Type': found 'strings'"),
@@ -265,16 +265,16 @@ UNIFORM = {"MinValue": 1, "MaxValue": 2}
         ),
     ],
 )
-def test_a_wrong_config_names_the_key(given: dict[str, Any], said: str) -> None:
+def test_a_wrong_config_names_the_key(given: dict[str, Any], message: str) -> None:
     with pytest.raises(AuthorError) as caught:
         read_synthetic_config(given, HERE)
     problem = caught.value.problems[0]
     assert problem.code == "BENCH-022"
     assert problem.where == HERE
-    assert said in problem.what
+    assert message in problem.what
 
 
-def test_a_tokenizer_file_is_opened_where_it_lies(tmp_path: Path) -> None:
+def test_a_tokenizer_file_is_opened_where_it_is(tmp_path: Path) -> None:
     path = write_tokenizers(tmp_path)["pieces"]
     (item,) = SyntheticItemSource(SyntheticSpec(1, ConstantLength(12)), open_tokenizer(str(path)))
     assert item.n_prompt_tokens == 12

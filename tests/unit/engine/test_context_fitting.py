@@ -228,8 +228,8 @@ def test_excess_is_exact() -> None:
 def test_the_note_says_all_in_words() -> None:
     cost = Cost("t", "gen", n_shots=469, n_shots_left_out=31, n_shortened=12)
     fitting = ContextFitter(FakeBackend(context_length=40))
-    said = "t gen: 12 of 100 samples had fewer examples than requested: 31 of 500 omitted, because "
+    message = "t gen: 12 of 100 samples had fewer examples than requested: 31 of 500 omitted, because "
     # What the task itself leaves out is not the model's doing.
-    assert fitting.note(cost, 100) == said + "the dataset limits their tokens"
+    assert fitting.note(cost, 100) == message + "the dataset limits their tokens"
     fitting.requests(ChoiceTask("question", ["a"], ["a long example " * 5] * 3), SAMPLE)
-    assert fitting.note(cost, 100) == said + "prompt and answer share a context of 40 tokens"
+    assert fitting.note(cost, 100) == message + "prompt and answer share a context of 40 tokens"

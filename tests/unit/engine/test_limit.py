@@ -54,7 +54,7 @@ def test_a_limit_above_the_size_expects_no_more_samples_than_there_are(limit: st
 
 
 @pytest.mark.parametrize("text", ["0", "-3", "ten", "first:", "first:0", "last:0", "middle:3", "10%"])
-def test_a_limit_that_is_none_is_refused(text: str) -> None:
+def test_a_limit_that_is_none_is_rejected(text: str) -> None:
     with pytest.raises(UsageError, match="USAGE-002"):
         Limit.parse(text)
 

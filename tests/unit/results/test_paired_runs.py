@@ -219,7 +219,7 @@ def corpus_metric(value: float, name: str = "accuracy") -> Metric:
     return Metric("t", "gen", name, None, value, None, None, 2, 2, 0, 0, 0, is_headline=True)
 
 
-def test_a_metric_that_is_no_mean_is_told(tmp_path: Path) -> None:
+def test_a_metric_that_is_no_mean_is_reported(tmp_path: Path) -> None:
     scores = [score("x", 1), score("y", 0.5)]
     head = manifest("a", [spec("t")])
     a = written(tmp_path / "a", head, scores, metrics=[corpus_metric(0.4), corpus_metric(0.3, "bleu")])
@@ -231,14 +231,14 @@ def test_a_metric_that_is_no_mean_is_told(tmp_path: Path) -> None:
     assert not any("of b" in note for note in notes)
 
 
-def test_a_run_without_scores_is_refused(tmp_path: Path) -> None:
+def test_a_run_without_scores_is_rejected(tmp_path: Path) -> None:
     done = run(tmp_path, "a", [score("x", 1)])
     running = written(tmp_path / "b", manifest("b", [spec("t")], status=RunStatus.RUNNING), [], metrics=[])
     with pytest.raises(UsageError, match=r"COMPARE-001.*'b'.*running"):
         compared(done, running)
 
 
-def test_runs_of_different_things_are_refused(tmp_path: Path) -> None:
+def test_runs_of_different_things_are_rejected(tmp_path: Path) -> None:
     a = written(
         tmp_path / "a", manifest("a", [spec("t"), spec("u")]), [score("x", 1), score("x", 1, task="u")]
     )
@@ -260,7 +260,7 @@ def test_runs_of_one_model_are_named_by_their_folders(tmp_path: Path) -> None:
     assert [side.name for side in compared(runs[0], runs[0]).sides] == ["one (1)", "one (2)"]
 
 
-def test_answers_that_were_scored_in_two_ways_are_told(tmp_path: Path) -> None:
+def test_answers_that_were_scored_in_two_ways_are_reported(tmp_path: Path) -> None:
     def scorers(extract: str) -> dict[str, tuple[ComponentSpec, ...]]:
         return {"t": (ComponentSpec("generated_answer", {"track": "gen", "extract": extract}),)}
 
@@ -271,8 +271,8 @@ def test_answers_that_were_scored_in_two_ways_are_told(tmp_path: Path) -> None:
     )
     authors = run(tmp_path, "authors", scores, scorers={"t": ()})
     unknown = run(tmp_path, "unknown", scores)
-    told = "t: gen is scored differently: auto {'extract': 'auto'}, whole {'extract': 'whole'}"
-    assert compared(auto, whole).notes == (told,)
+    reported = "t: gen is scored differently: auto {'extract': 'auto'}, whole {'extract': 'whole'}"
+    assert compared(auto, whole).notes == (reported,)
     (note,) = compared(auto, authors).notes
     assert note.endswith("authors the dataset author's code")
     for other in (again, unknown):

@@ -61,7 +61,7 @@ def test_texts_part_where_looking_at_each_character_finds_it(a: str, b: str) -> 
     assert apart.b.startswith(b[:place])
 
 
-def test_the_place_is_shown_with_what_stands_around_it() -> None:
+def test_the_place_is_shown_with_what_is_around_it() -> None:
     a = "x" * 100 + "one\n" + "y" * 100
     b = "x" * 100 + "two"
     apart = find_text_divergence(a, b)
@@ -352,7 +352,7 @@ def test_a_smaller_run_is_matched_by_its_ids(tmp_path: Path) -> None:
     assert (found.matched_by, found.n, found.n_only_a, found.n_same) == (MatchedBy.ID, 3, 17, 3)
 
 
-def test_runs_of_other_data_are_refused(tmp_path: Path) -> None:
+def test_runs_of_other_data_are_rejected(tmp_path: Path) -> None:
     a = run(tmp_path / "a", numbered(3), lambda one: "yes")
     others = [sample(f"z{at}", at + 1, fields={"q": f"else {at}"}, targets=("no",)) for at in range(3)]
     b = run(tmp_path / "b", others, lambda one: "yes")
@@ -360,13 +360,13 @@ def test_runs_of_other_data_are_refused(tmp_path: Path) -> None:
         diff(a, b)
 
 
-def test_methods_that_one_lacks_are_refused(tmp_path: Path) -> None:
+def test_methods_that_one_lacks_are_rejected(tmp_path: Path) -> None:
     a = run(tmp_path / "a", numbered(3), lambda one: "yes")
     with pytest.raises(UsageError, match=r"COMPARE-006.*'ppl'"):
         diff(a, a, ["ppl"])
 
 
-def test_a_sample_that_one_lacks_is_refused(tmp_path: Path) -> None:
+def test_a_sample_that_one_lacks_is_rejected(tmp_path: Path) -> None:
     a = run(tmp_path / "a", numbered(4), lambda one: "yes")
     b = run(tmp_path / "b", numbered(4)[1:], lambda one: "no")
     with pytest.raises(UsageError, match=r"COMPARE-007.*'s0'"):

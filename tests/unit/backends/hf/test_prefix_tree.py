@@ -104,7 +104,7 @@ def test_a_short_beginning_is_written_again_rather_than_made_a_prefix() -> None:
     assert len(group.lanes) == 4
 
 
-def test_a_sequence_longer_than_a_lane_stands_alone() -> None:
+def test_a_sequence_longer_than_a_lane_is_alone() -> None:
     row = tuple(range(500))
     (group,) = plan_lanes([row], [last(row)], lane_tokens=100)
     assert [len(lane.ids) for lane in group.lanes] == [500]

@@ -248,7 +248,7 @@ def test_a_call_ends_when_its_time_is_over() -> None:
         answered(_stalling, TimeLimits(0.2))
 
 
-def test_a_reply_that_stands_still_ends_before_that() -> None:
+def test_a_reply_that_is_still_ends_before_that() -> None:
     with pytest.raises(ReplyStalled, match=r"no data for 0\.1 s"):
         answered(_stalling, TimeLimits(600.0, idle_s=0.1))
 
@@ -412,7 +412,7 @@ def test_connections_are_opened_beforehand() -> None:
     assert held(always(OK), asks) == ([b"hello", b"hello"], 70)
 
 
-def test_a_certificate_that_nobody_vouches_for_is_refused(
+def test_a_certificate_that_nobody_vouches_for_is_rejected(
     own_certificate: tuple[ssl.SSLContext, Path],
 ) -> None:
     context, _ = own_certificate

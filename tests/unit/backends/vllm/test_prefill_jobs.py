@@ -144,7 +144,7 @@ def test_without_a_cache_each_row_is_one_ask() -> None:
     assert sorted(ask.prompt for ask in asked(engine)) == [CONTEXT, (*CONTEXT, 1)]
 
 
-def test_what_the_engine_refuses_fails_with_all_that_follows() -> None:
+def test_what_the_engine_rejects_fails_with_all_that_follows() -> None:
     engine = FakeEngine(longest=41)
     # The last two share 43 tokens with each other; only one of them reads what they share.
     shared = (*CONTEXT, 7, 7, 7)

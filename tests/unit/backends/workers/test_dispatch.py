@@ -209,7 +209,7 @@ def test_a_worker_without_work_may_be_silent() -> None:
     assert crew.ended == [1]
 
 
-def test_responses_that_came_together_are_told_to() -> None:
+def test_responses_that_came_together_are_reported_to() -> None:
     pool = dispatcher(FakeCrew(1, n_step=4))
     assert [pool.has_more_at_hand for _ in pool.run(asked(8))] == [True, True, True, False] * 2
 

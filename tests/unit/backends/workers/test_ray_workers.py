@@ -208,9 +208,9 @@ def test_an_error_says_on_which_node_it_is(crew_on: Callable[..., RayWorkerGroup
         "BackendError", (Problem("MODEL-003", "there is no folder /models/x", "put it there"),)
     )
     cluster.hired[0].brings(ProxyReport("id1", [encode_message(raised)], None))
-    ((_, said),) = crew.listen(0.0)
-    assert isinstance(said, WorkerFailed)
-    assert said.problems[0].what == "on the node host1 (10.0.0.1): there is no folder /models/x"
+    ((_, message),) = crew.listen(0.0)
+    assert isinstance(message, WorkerFailed)
+    assert message.problems[0].what == "on the node host1 (10.0.0.1): there is no folder /models/x"
 
 
 def test_a_node_that_cannot_start_a_worker_ends_the_run(crew_on: Callable[..., RayWorkerGroup]) -> None:

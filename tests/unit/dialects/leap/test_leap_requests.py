@@ -36,7 +36,7 @@ def test_values_are_counted_as_in_a_list() -> None:
             one[beyond]
 
 
-def test_an_unknown_type_is_refused_when_it_is_called() -> None:
+def test_an_unknown_type_is_rejected_when_it_is_called() -> None:
     make = rf.likelihood
     with pytest.raises(NotImplementedError, match="likelihood"):
         make("ctx")

@@ -163,7 +163,7 @@ def test_the_whole_class_with_its_spellings(blocks: list[str], tmp_path: Path) -
     )
 
 
-def test_def_for_class_is_told(blocks: list[str], tmp_path: Path) -> None:
+def test_def_for_class_is_reported(blocks: list[str], tmp_path: Path) -> None:
     with pytest.raises(AuthorError) as caught:
         compile_text(tmp_path, blocks[12])
     (problem,) = caught.value.problems

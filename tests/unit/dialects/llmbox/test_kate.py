@@ -59,7 +59,7 @@ def prompts(folder: Path, rows: list[str], pool: list[str], shots: int, **more: 
     return [[part.removesuffix(" x") for part in text.split("\n\n")[:-1]] for text in texts]
 
 
-def test_the_nearest_stands_next_to_the_question(tmp_path: Path) -> None:
+def test_the_nearest_is_next_to_the_question(tmp_path: Path) -> None:
     first, second = prompts(tmp_path, ["aaab", "ggggh"], ["hhh", "ab", "aa", "gg"], 2)
     assert first == ["ab", "aa"]
     assert second == ["hhh", "gg"]

@@ -303,7 +303,7 @@ def quirks(folder: Path, text: str, rows: Any, **more: Any) -> dict[str, str]:
     return {quirk.name: quirk.here for quirk in one.task.spec.differences}
 
 
-def test_quirks_say_what_was_done(tmp_path: Path) -> None:
+def test_differences_say_what_was_done(tmp_path: Path) -> None:
     plain = quirks(tmp_path, CHOICE, ROWS[:1])
     assert set(plain) == {"turn_keys", "undefined_field", "prefix_token"}
     faithful = quirks(tmp_path, CHOICE, ROWS[:1], is_faithful=True)
@@ -332,7 +332,7 @@ def test_options_answered_in_words_have_the_originals_room(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("text", "more", "said"),
+    ("text", "more", "message"),
     [
         (FREE, {"methods": ("ppl",)}, "'ppl'"),
         (CHOICE, {"samples": 2}, "2 samples"),
@@ -347,8 +347,8 @@ def test_options_answered_in_words_have_the_originals_room(tmp_path: Path) -> No
         ),
     ],
 )
-def test_methods_that_do_not_fit(tmp_path: Path, text: str, more: dict[str, Any], said: str) -> None:
-    with pytest.raises(PlanError, match=rf"LLMBOX-009.*{said}"):
+def test_methods_that_do_not_fit(tmp_path: Path, text: str, more: dict[str, Any], message: str) -> None:
+    with pytest.raises(PlanError, match=rf"LLMBOX-009.*{message}"):
         compile_one(tmp_path, text, ROWS[:1], settings=more)
 
 

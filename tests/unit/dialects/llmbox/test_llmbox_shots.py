@@ -231,7 +231,7 @@ def test_the_base_classs_examples_do_not_show_the_row_either(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         ("pass", "returned NoneType"),
         ("return [1]", "returned list"),
@@ -243,11 +243,13 @@ def test_the_base_classs_examples_do_not_show_the_row_either(tmp_path: Path) -> 
         ),
     ],
 )
-def test_examples_that_cannot_be_used_are_told_before_the_run(tmp_path: Path, body: str, said: str) -> None:
-    with pytest.raises(AuthorError, match=rf"LLMBOX-003.*{said}"):
+def test_examples_that_cannot_be_used_are_reported_before_the_run(
+    tmp_path: Path, body: str, message: str
+) -> None:
+    with pytest.raises(AuthorError, match=rf"LLMBOX-003.*{message}"):
         compile_one(tmp_path, own(body), [row(0)], settings={"shots": 1})
 
 
-def test_a_broken_example_is_told_before_the_run(tmp_path: Path) -> None:
+def test_a_broken_example_is_reported_before_the_run(tmp_path: Path) -> None:
     with pytest.raises(AuthorError, match=r"LLMBOX-004.*target_idx is 5"):
         compile_one(tmp_path, CHOICE, [row(0)], examples=[row(1) | {"answer": 5}], settings={"shots": 1})

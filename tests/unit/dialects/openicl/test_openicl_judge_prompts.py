@@ -79,8 +79,8 @@ def test_a_conversation_is_graded(workdir: Path) -> None:
 
     metric.bind(Judge())
     (talk,) = written("Bye").outputs
-    said = msgspec.structs.replace(talk, turns=("Hello", "Bye"))
-    result = evaluated(one, [[msgspec.structs.replace(written(), outputs=(said,))]])
+    message = msgspec.structs.replace(talk, turns=("Hello", "Bye"))
+    result = evaluated(one, [[msgspec.structs.replace(written(), outputs=(message,))]])
     assert asked[0][0].text == "Grade Hello and Bye."
     assert [score.value for score in result.scores] == [pytest.approx(7.0)]
 

@@ -25,8 +25,8 @@ SEVERAL = [
 ONE = [{"question": "Which is the capital of France?", **CITIES, "answer": letter} for letter in "ABD"]
 
 
-def compiled(path: str, said: TableMeta | None = None, **settings: Any) -> CompiledTable:
-    return compile_table(path, TaskSettings(**settings), said)
+def compiled(path: str, message: TableMeta | None = None, **settings: Any) -> CompiledTable:
+    return compile_table(path, TaskSettings(**settings), message)
 
 
 def scorers(one: CompiledTable) -> list[ComponentSpec]:

@@ -105,7 +105,7 @@ def test_faults_tell_nothing(
     assert "secret-key" in caplog.text
 
 
-def test_a_damaged_run_is_told_without_its_place(client: AsgiClient, runs: Path) -> None:
+def test_a_damaged_run_is_reported_without_its_place(client: AsgiClient, runs: Path) -> None:
     (runs / "one" / "manifest.json").write_text("{}")
     answer = client.get("/data/runs/one")
     assert answer.json()["code"] == "STORE-004"
@@ -155,7 +155,7 @@ def test_large_answers_are_compressed_for_other_machines(runs: Path, client: Asg
         assert "content-encoding" not in far.get("/data/runs", asked).headers, "short ones are not"
 
 
-def test_a_run_that_grows_begins_anew_and_is_deleted(client: AsgiClient, runs: Path) -> None:
+def test_a_run_that_grows_begins_again_and_is_deleted(client: AsgiClient, runs: Path) -> None:
     folder = write_run(runs / "live", ["a"], status=RunStatus.RUNNING, n_planned=3)
     first = client.get("/data/runs/live").json()
     assert (first["n_samples"], first["n_planned"]) == (1, 3)

@@ -10,7 +10,7 @@ from assay.core.errors import AuthorError
 from assay.scoring.metrics import Accuracy, WordAccuracy
 
 
-def test_the_tag_stands_in_the_name() -> None:
+def test_the_tag_is_in_the_name() -> None:
     metric = Accuracy("Norm")
     assert metric([0, 1], [0, 0]) == {"Accuracy:Norm": 50.0}
     assert list(metric.last_score_lists) == ["Accuracy:Norm"]

@@ -42,7 +42,7 @@ def test_it_is_made_without_a_judge_and_says_so_when_called() -> None:
     assert "--judge MODEL" in str(caught.value)
 
 
-def test_a_type_that_does_not_exist_is_refused_when_it_is_made() -> None:
+def test_a_type_that_does_not_exist_is_rejected_when_it_is_made() -> None:
     with pytest.raises(ValueError, match=r"'both'.*'single', 'pairwise'"):
         GPTEval(type="both")  # type: ignore[arg-type]
 

@@ -191,7 +191,7 @@ def test_an_error_that_is_a_number_is_a_value() -> None:
     assert metric(["A", "B"], rows("AA")) == {"error": 0.25}
 
 
-def test_no_number_is_told() -> None:
+def test_no_number_is_reported() -> None:
     metric = wrapped(lambda predictions, references: {"accuracy": float("nan")})
     metric(["A"], rows("A"))
     assert metric.notes() == ("MyEvaluator returned nan for 'accuracy', so there is no value",)

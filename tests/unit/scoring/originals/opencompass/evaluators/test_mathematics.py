@@ -58,7 +58,7 @@ def test_a_right_answer_that_is_no_formula_fails_its_row() -> None:
         (r"90^\circ", "90"),
     ],
 )
-def test_what_stands_around_an_answer_goes(written: str, plain: str) -> None:
+def test_what_is_around_an_answer_goes(written: str, plain: str) -> None:
     assert loose_form(written) == plain
 
 

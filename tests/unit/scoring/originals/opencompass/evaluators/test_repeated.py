@@ -137,7 +137,7 @@ def test_ratios_are_summed_over_the_runs_of_a_row() -> None:
     assert not metric.higher_is_better
 
 
-def test_a_k_that_cannot_be_estimated_is_refused_before_the_run() -> None:
+def test_a_k_that_cannot_be_estimated_is_rejected_before_the_run() -> None:
     with pytest.raises(PlanError, match=r"CODE-004.*pass@8"):
         RepeatedEvaluator(accuracy(), 4, [1, 8])
     with pytest.raises(PlanError, match="CODE-004"):
