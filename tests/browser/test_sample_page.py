@@ -182,7 +182,7 @@ def test_white_space_is_seen(browser_page: Page, letters: Path, copy_of: Callabl
     shown = browser_page.locator("[data-part=prompt] .exact").first
     assert shown.text_content() == text
     assert shown.locator(".blank").all_text_contents() == ["  ", " \u3000", " " * 3]
-    # A short text is one run of text, so that its end stands behind its last character.
+    # A short text is one run of text, so its end follows its last character.
     expect(shown.locator(".stretch")).to_have_count(0)
     assert shown.evaluate("one => one.lastElementChild.className") == "end"
 

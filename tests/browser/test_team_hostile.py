@@ -1,4 +1,4 @@
-"""A team's pages when everything in the database is hostile: whoever wrote it, it is shown as text."""
+"""A team's pages with hostile values in the database: all are shown as text."""
 
 from __future__ import annotations
 

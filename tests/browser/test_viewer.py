@@ -146,7 +146,7 @@ def test_the_list_and_a_run_grow_while_one_looks(browser_page: Page, viewer: Vie
     expect(reported).to_contain_text("3 of 3 samples")
     append_samples(folder, ["d"], first=3)
     expect(reported).to_contain_text("4 of 4 samples")
-    # The run begins anew.
+    # The run starts over.
     again = "2026-02-02T00:00:00+00:00"
     write_run(folder, ["x", "y"], status=RunStatus.RUNNING, n_planned=4, started=again)
     expect(reported).to_contain_text("2 of 2 samples")
@@ -453,7 +453,7 @@ def test_a_command_that_is_copied_runs_nothing_else(browser_page: Page, tmp_path
 
 
 class TestHostile:
-    """What a model wrote is text, wherever it stands; `browser_page` fails on any fault or request."""
+    """The page shows model output as text everywhere; `browser_page` fails on any fault or request."""
 
     @pytest.fixture
     def viewer(self, hostile: Path, browser_page: Page) -> Iterator[Viewer]:

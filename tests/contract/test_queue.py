@@ -241,7 +241,7 @@ def test_only_a_job_that_nobody_works_on_is_deleted(queue: JobQueue) -> None:
     with pytest.raises(StoreError) as caught:
         queue.delete(job.id)
     assert caught.value.problems[0].code == "TEAM-002"
-    queue.finish(claim, JobState.FAILED, [Problem("TEAM-010", "it broke", "mend it")])
+    queue.finish(claim, JobState.FAILED, [Problem("TEAM-010", "it broke", "fix it")])
     assert queue.delete(job.id).problems[0].what == "it broke"
     with pytest.raises(StoreError) as caught:
         queue.get(job.id)
@@ -321,7 +321,7 @@ class _QueueActions:
             self.queue.lose(self.claims[at % len(self.claims)])
 
     def _call_with_claim(self, at: int, say: Callable[[Claim], object]) -> Claim | None:
-        """Say something for a claim; return it if that counted. It counts exactly for the latest attempt."""
+        """Call a function with a claim; return the claim if it was accepted: only the latest is."""
         if not self.claims:
             return None
         claim = self.claims[at % len(self.claims)]

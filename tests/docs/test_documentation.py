@@ -3,7 +3,7 @@
 A page is read from top to bottom in an empty folder. A fenced block after a line such as `data.csv:` is
 written to that file. A block marked `console` holds commands after `$ ` and, below each, what it prints;
 `status=2` in the mark is the exit status of its commands, `real` says that it needs the embedded model. In
-shown output a line `...` stands for anything; a decimal at the end of a line (seconds) and the width of
+shown output a line `...` matches anything; a decimal at the end of a line (seconds) and the width of
 columns do not count. A page with a block that is marked `hub` finds the datasets of `fakes.hub_documented` on
 the Hugging Face hub.
 
@@ -212,7 +212,7 @@ def run_command(command: Command, monkeypatch: pytest.MonkeyPatch, hub: str) -> 
 def follow(
     page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, *, is_real: bool, hub: str = "no hub"
 ) -> None:
-    """Do what a page says, in a folder; `hub` is the address of the one that stands for the real one."""
+    """Do what a page says, in a folder; `hub` is the address of the test hub."""
     for block in blocks(page):
         where = f"{page.relative_to(ROOT)}:{block.line}"
         if block.file is not None:
@@ -302,13 +302,13 @@ def test_every_difference_is_in_the_page_of_the_dialect() -> None:
     shares = SharedLengths(Shares(((8, 1.0),)))
     message = TableMeta(sampling_mode="random", output_config=shares)
     quirks = {
-        quirk
+        difference
         for data_type in ("mcq", "qa")
-        for quirk in find_differences(
+        for difference in find_differences(
             methods, data_type, message, is_faithful=False, has_shots=True, has_bare_text=True
         )
     }
-    missing = [quirk.name for quirk in quirks if f"`{quirk.name}`" not in text]
+    missing = [difference.name for difference in quirks if f"`{difference.name}`" not in text]
     assert quirks
     assert missing == []
     classes = (DOCS / "formats" / "llmbox.md").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What a serving benchmark cannot send: one clear error that names the place, the value and the fix."""
+"""Invalid serving benchmarks: one clear error with the place, the value and the fix."""
 
 from __future__ import annotations
 

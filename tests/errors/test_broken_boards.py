@@ -1,4 +1,4 @@
-"""A leaderboard that cannot be made as asked: one clear error each; one bad run stops no other."""
+"""Invalid leaderboards: one clear error each; a bad run does not affect others."""
 
 from __future__ import annotations
 

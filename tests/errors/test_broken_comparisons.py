@@ -1,4 +1,4 @@
-"""Each way in which runs cannot be set against each other: one clear error, exit status 2."""
+"""Runs that cannot be compared: one clear error each, exit status 2."""
 
 from __future__ import annotations
 

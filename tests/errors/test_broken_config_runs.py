@@ -1,4 +1,4 @@
-"""Commands about configs that cannot be followed: everything that is wrong is told, and nothing is opened."""
+"""Commands about invalid configs report every error and load nothing."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def test_commands_tell_them(name: str, code: str) -> None:
     result = assay("run", f"{name}.py", "--model", "mock")
     assert result.status == 2
     codes = {line.split()[0] for line in result.err.splitlines() if line[:1].isupper()}
-    # Names that two entries share are told together with what else is wrong: the classes are not there.
+    # Names that two entries share are reported with the other errors: the classes do not exist.
     assert codes == ({code, "OPENICL-011"} if name == "same_names" else {code})
 
 

@@ -1,6 +1,6 @@
 """Entries of configs with a mistake in what they name: code, data, columns, templates, evaluation.
 
-Each is an edit of files that are fine (`broken/entries/edits.toml`). All is told before a model is loaded.
+Each is an edit of valid files (`broken/entries/edits.toml`). Every error appears before a model is loaded.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def written(folder: Path, name: str | None = None) -> str:
 
 
 def list_reported(*arguments: str) -> list[tuple[str, str]]:
-    """Run a command that must fail; return the codes it tells, each with the text of its problem."""
+    """Run a command that must fail; return the code and text of each problem."""
     result = assay(*arguments)
     assert result.status != 0, result.out
     found: list[tuple[str, str]] = []
@@ -162,7 +162,7 @@ def test_all_that_is_wrong_with_an_entry_is_reported_together(workdir: Path) -> 
         "OPENICL-013",
         "OPENICL-015",
     ]
-    # Both entries of the loop have them, and they are told once.
+    # Both entries of the loop have them; they are reported once.
     assert all("(in 2 places)" in text for _, text in found)
 
 

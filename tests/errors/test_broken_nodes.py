@@ -1,4 +1,4 @@
-"""A worker that finds other files than the run under the same name is told from one that finds the same.
+"""A worker whose files differ from the run's under the same name is distinguished from one with equal files.
 
 Workers here are real, and started after the files have changed: as one that replaces another, or that is on
 another node. Weights are never read, so that none are needed.

@@ -1,4 +1,4 @@
-"""What is wrong with a team's file is told before anything listens; exit status 2."""
+"""Errors in a team's settings file appear before the server starts; exit status 2."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The datasets of examples/aisbench over real data: what is asked, which answers are right, that all score.
 
 The first row's prompts are kept in `prompts/aisbench` (fakes/kept_prompts.py). After a change that is meant,
-`ASSAY_WRITE_PROMPTS=1` writes them anew; the difference is then read like any other.
+`ASSAY_WRITE_PROMPTS=1` updates them; review the difference like any other.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def snapshot(example: Example, data: Path) -> str:
     parts = []
     for is_chat in (False, True):
         shown = "\n".join(described(next(asks_of(compiled(example, data, is_chat=is_chat)))))
-        # Where the data lies is no part of what is asked.
+        # The path of the data is not part of a request.
         shown = shown.replace(str(data), "DATA")
         parts.append(f"=== {'chat' if is_chat else 'text'}, {digest(shown)}")
         parts.append(blotted(shown, own_texts))

@@ -1,7 +1,7 @@
 """The collection of examples/leap over real data: what is asked, which answer is right, that all is scored.
 
 The first document's prompts are kept in `prompts/leap` (fakes/kept_prompts.py). After a change that is meant,
-`ASSAY_WRITE_PROMPTS=1` writes them anew; the difference is then read like any other.
+`ASSAY_WRITE_PROMPTS=1` updates them; review the difference like any other.
 """
 
 from __future__ import annotations

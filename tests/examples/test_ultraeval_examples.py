@@ -1,7 +1,7 @@
 """The datasets of examples/ultraeval over real data: what is prepared, asked and scored.
 
 The first row's prompts are kept in `prompts/ultraeval` (fakes/kept_prompts.py). After a change that is meant,
-`ASSAY_WRITE_PROMPTS=1` writes them anew; the difference is then read like any other.
+`ASSAY_WRITE_PROMPTS=1` updates them; review the difference like any other.
 """
 
 from __future__ import annotations

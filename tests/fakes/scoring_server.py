@@ -1,6 +1,6 @@
 """A server that scores by the real logits of a tiny model, in every protocol that servers have for it.
 
-What it can do is chosen, so that it stands for vLLM, for servers that repeat a prompt, and for such that tell
+Configurable, so that it simulates vLLM, servers that repeat a prompt, and servers that return
 the likeliest tokens alone.
 """
 
@@ -35,7 +35,7 @@ class Powers:
     is_refusing: bool = True
     """Whether it says no to fields that it does not have, or acts as if they were not there."""
     shows_halves: bool = False
-    """Whether a part of a character is told as such, or as nothing until the character ends."""
+    """Whether a part of a character is returned as such, or as nothing until the character is complete."""
     drops_spaces: bool = False
     """Whether the space in front of a word is lost, as where SentencePiece decodes tokens one by one."""
     content_form: bool = False

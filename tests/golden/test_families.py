@@ -1,4 +1,4 @@
-"""Families that cannot share beginnings, or cannot score at all: never a wrong number, never a crash."""
+"""Model families that cannot share prefixes or cannot score: no wrong number and no crash."""
 
 from __future__ import annotations
 

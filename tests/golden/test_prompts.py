@@ -1,4 +1,4 @@
-"""What a model is shown: joins, templates, gold answers, and the solved examples before a question."""
+"""Prompts: boundaries, templates, right answers, and few-shot examples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AISBench's document on new datasets, line by line: its code runs as it is written, where it says."""
+"""AISBench's document on new datasets: its code runs as written."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def test_inference_now_evaluation_later_and_again_without_a_model(workdir: Path)
     first = assay(*again, "--mode", "eval")
     assert first.status == 0, first.err
     assert [row[4:] for row in table(folder)[1:]] == [["100.00", "0.00"], ["100.00", "0.00"]]
-    # Another post-processor reads the same answers anew.
+    # Another post-processor reads the same answers.
     edit(workdir / CONFIG, "import SumDataset", "import SumDataset, always_b")
     edit(workdir / CONFIG, "eval_cfg=dict(", "eval_cfg=dict(pred_postprocessor=dict(type=always_b), ")
     second = assay(*again, folder.name, "--mode", "eval")

@@ -224,7 +224,7 @@ def test_conversations_are_carried_on(workdir: Path) -> None:
         assert perf("--models", "mine", "--datasets", "share", "--num-warmups", "0").status == 0
         _, second = server.bodies
     assert [message["role"] for message in second["messages"]] == ["user", "assistant", "user"]
-    assert second["messages"][1]["content"] != "Ho", "the model's own answer stands there"
+    assert second["messages"][1]["content"] != "Ho", "the conversation contains the model's own answer"
     details = lines(work(workdir) / "performances/mine/sharegpt_details.jsonl")
     assert [(row["id"], row["turn_id"]) for row in details] == [("1", 0), ("1", 1)]
 
@@ -312,7 +312,7 @@ def test_counters_of_drafted_tokens(workdir: Path) -> None:
 
     with serving(streaming_model, pages={"/metrics": without}) as server:
         refused = perf(*named, "--url", server.url)
-        assert not server.bodies, "told before the load is sent"
+        assert not server.bodies, "reported before the load is sent"
     assert refused.status == 2
     assert "BENCH-031" in refused.err
 

@@ -207,4 +207,4 @@ def test_a_chat_is_not_shown_bare_text_of_tables_with_lists_or_examples(
     assert "Bare." not in json.dumps(sample["contexts"])
     assert "Add." in json.dumps(sample["contexts"])
     manifest = json.loads((workdir / "made/manifest.json").read_text(encoding="utf-8"))
-    assert "bare_text" in [quirk["name"] for quirk in manifest["tasks"][0]["quirks"]]
+    assert "bare_text" in [difference["name"] for difference in manifest["tasks"][0]["quirks"]]

@@ -1,4 +1,4 @@
-"""What programs are told: one JSON value on standard output, as its schema says, and nothing else."""
+"""`--json` prints one JSON value that matches its schema, and nothing else."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ FAILING = ("run", ARITHMETIC, "-m", "mock", "--model-arg", "fail_every=9", "--ou
 def decode_answer(result: Result) -> CommandAnswer | ErrorAnswer:
     """Return an answer, decoded by its schema; the whole output is that one value."""
     answer: CommandAnswer | ErrorAnswer = msgspec.json.decode(result.out, type=CommandAnswer | ErrorAnswer)
-    # Written again it is the same: nothing was said that the schema does not know.
+    # Encoded again it is the same: the output has no keys that the schema lacks.
     assert json.loads(msgspec.json.encode(answer)) == json.loads(result.out)
     return answer
 
@@ -99,7 +99,7 @@ def test_as_many_samples_may_fail_as_are_allowed_to(workdir: Path, allowed: str 
     passes = "more than --allow-failures" in result.err and "--retry-failed" in result.err
     assert passes == (status == 3)
     assert "5 of 30 samples failed (5 injected)" in result.err
-    # A person is told the same, and the same run goes on: what is allowed is no part of what it is.
+    # The text output says the same, and the same run resumes: allowed failures are not part of its identity.
     again = assay(*FAILING, *flags)
     assert again.status == status
     assert "is complete" in again.err
@@ -190,7 +190,7 @@ def test_scoring_again(workdir: Path) -> None:
     assert (again.status, answer.n_failed, answer.failures) == (3, 5, {"injected": 5})
     assert answer.scoring is not None
     assert assay("score", "run", "--extract", "regex:[A-D]", "--allow-failures", "5", "--json").status == 0
-    # What was let pass is kept with the scoring, and with it alone: whoever reads the run next is told so.
+    # Allowed failures are stored with this scoring only; the next reader of the run sees them.
     own, without, allowing = (StoredRun(path).manifest for path in sorted(Path("run/scorings").glob("0*")))
     assert allowing.settings["allow_failures"] == Setting("5", "flag")
     assert own.settings["allow_failures"] == without.settings["allow_failures"] == Setting(0, "default")

@@ -1,4 +1,4 @@
-"""Datasets larger than memory, by the program: memory that does not grow with rows, and runs that go on."""
+"""Datasets larger than memory: memory does not grow with rows, and runs resume."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows with media through the engine into a run folder: what the model saw, and what is kept."""
+"""Rows with media from the engine to the run folder: the model's input, and the stored files."""
 
 from __future__ import annotations
 

@@ -377,7 +377,7 @@ def test_a_run_is_explained_offline(workdir: Path) -> None:
 def test_workers_run_offline() -> None:
     done = assay("run", "data.csv", *MOCK, "--offline", "--workers", "2", "--out", "held")
     assert done.status == 0, done.err
-    # Only how it is held is told: a worker is no stranger.
+    # Only the way it is stored is reported: a worker is trusted.
     assert len([note for note in manifest("held")["notes"] if "offline" in note]) == 1
 
 
@@ -417,7 +417,7 @@ main()
 
 
 def test_a_worker_that_reaches_out_ends_the_run(elsewhere: Door, workdir: Path) -> None:
-    """The attempt fails, and though the model passes over it, it is told."""
+    """The attempt fails and is reported, although the model ignores it."""
     (workdir / "reaching.py").write_text(REACHING.replace("PORT", str(elsewhere.port)), encoding="utf-8")
     ours, theirs = socket.socketpair()
     with theirs:

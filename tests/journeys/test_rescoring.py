@@ -1,4 +1,4 @@
-"""Scoring a run's answers again: numbers by an oracle of its own, what is kept, and what ends it halfway."""
+"""Rescoring: numbers against an independent oracle, stored scorings, and interruptions."""
 
 from __future__ import annotations
 
@@ -322,7 +322,7 @@ def test_a_run_that_continues_shows_its_own_score_and_keeps_the_others(workdir: 
     run = assay("run", *command, "--out", "run")
     assert run.status == 3
     own = summary(workdir / "run")
-    assert assay("score", "run", "--extract", "regex:^zzz").status == 3, "failed samples are told again"
+    assert assay("score", "run", "--extract", "regex:^zzz").status == 3, "failed samples are reported again"
     again = assay("run", *command, "--out", "run")
     assert again.status == 3
     assert "the answers have 1 later scorings, which are kept; the run now shows its own score" in again.out

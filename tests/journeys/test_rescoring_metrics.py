@@ -1,4 +1,4 @@
-"""Metrics chosen for answers that are scored again: their arguments, and those of a dataset's own code."""
+"""Metrics for rescoring: their arguments, and those of a dataset's own code."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def test_datasets_come_with_their_explanation_abilities_metrics_and_headline(ser
     ynat = found["klue_ynat"]
     assert ynat["explanation"] == "뉴스 기사의 주제를 분류하는 능력 평가"
     assert (ynat["metrics"], ynat["headline"], ynat["dialect"]) == (["acc", "macro_f1"], "macro_f1", "leap")
-    # Where a dataset lies is the server's own matter.
+    # The server does not show the path of a dataset.
     assert str(server.folder) not in json.dumps(list(found.values()))
 
 
@@ -128,7 +128,7 @@ def test_an_evaluation_is_started_watched_and_read(server: TeamServer, runner: s
     assert last["event"] == "end"
     assert json.loads(last["data"])["state"] == "complete"
     assert [int(event["id"]) for event in events] == sorted({int(event["id"]) for event in events})
-    # Who saw all of it is told that nothing more comes, and who lost the connection gets the rest.
+    # A client that saw everything gets the end; one that lost its connection gets the rest.
     seen = {"last-event-id": last["id"]}
     assert server.ask("GET", f"/api/v1/evaluations/{number}/events", headers=seen).status == 204
     assert watched(server, f"/api/v1/evaluations/{number}/events", events[0]["id"]) == [last]

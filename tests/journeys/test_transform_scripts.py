@@ -1,4 +1,4 @@
-"""A new user's way with a dataset folder: new, check, run, explain, report; another wording; a wrong row."""
+"""A new user's steps with a dataset folder: new, check, run, explain, report; a changed prompt; a wrong row."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_config_may_name_a_post_processor_of_another_system(
     assert {score["answer"] for score in scores} == {answer}
     quirks = manifest_task(workdir / "run")["quirks"]
     assert isinstance(quirks, list)
-    assert "last_option_postprocess" in {quirk["name"] for quirk in quirks}
+    assert "last_option_postprocess" in {difference["name"] for difference in quirks}
     explained = assay("explain", "run", "row:1")
     assert (explained.status, "last_option_postprocess" in explained.out) == (0, True)
 

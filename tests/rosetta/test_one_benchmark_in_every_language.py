@@ -1,11 +1,11 @@
-"""One benchmark written in every dialect is asked alike and scored alike: the promise of the product.
+"""One benchmark, written in every dialect, leads to equal requests and scores: the promise of the product.
 
 `questions.csv` holds the questions and `solved.csv` the examples. Each folder beside this file is a dialect;
-its `text.toml` says how the benchmark is named there for a model that reads plain text, its `chat.toml` for
-one that reads messages, in the words of `assay.run`. A new dialect adds a folder, and nothing here changes.
+its `text.toml` has the arguments of `assay.run` for a model that reads plain text, its `chat.toml` those for
+a chat model. A new dialect adds a folder, and nothing here changes.
 
-Where a dialect cannot say what the others say, its file says so, with the reason. `dataset` may name one for
-each method. `score_by` is how it ranks options where nobody can tell it; the first dialect is then told to
+If a dialect cannot express what the others do, its file says so, with the reason. `dataset` may name one for
+each method. `score_by` is how it ranks options if that cannot be set; the first dialect is then set to
 rank so too. `not_compared` names the fields of a method's results that mean something else there.
 """
 
@@ -32,17 +32,17 @@ from assay.core.task import TaskSettings
 HERE = Path(__file__).parent
 DIALECTS = sorted(path.name for path in HERE.iterdir() if (path / "text.toml").is_file())
 FIRST = "table"
-"""The dialect that all others are compared with: it can be told everything."""
+"""The dialect that all others are compared with: all of its settings can be set."""
 OTHERS = [dialect for dialect in DIALECTS if dialect != FIRST]
 METHODS = {"text": ("ppl", "prob", "gen"), "chat": ("prob", "gen")}
 """A table's own template is for all methods, so in a chat its `ppl` cannot hide the options as others do."""
 MAX_TOKENS, STOP, SCORE_BY = 8, ("\n",), "per_token"
-"""What a person may say of a dialect, and each has defaults of its own for."""
+"""Settings for which every dialect has its own defaults."""
 COMPARED = ("verdict", "value", "answer", "target", "mass", "margin", "is_truncated")
 
 
 class RowRequest(NamedTuple):
-    """One ask of a row, by what it is used for."""
+    """One request for a row, and its purpose."""
 
     method: str
     role: str
@@ -51,19 +51,19 @@ class RowRequest(NamedTuple):
 
 
 class DialectFile(NamedTuple):
-    """How a dialect names the benchmark."""
+    """The arguments that run the benchmark in one dialect."""
 
     datasets: Mapping[str, tuple[str, ...]]
-    """The datasets, each with the methods that it is asked by."""
+    """The datasets, each with its methods."""
     score_by: str | None
-    """How its options are ranked where that cannot be set."""
+    """How options are ranked if that cannot be set."""
     not_compared: Mapping[str, list[str]]
     settings: Mapping[str, Any]
-    """What else `assay.run` is told."""
+    """The other arguments of `assay.run`."""
 
 
 def read_dialect_file(dialect: str, form: str) -> DialectFile:
-    """Return how a dialect names the benchmark."""
+    """Return the arguments that run the benchmark in a dialect."""
     given = tomllib.loads((HERE / dialect / f"{form}.toml").read_text(encoding="utf-8"))
     named = given.pop("dataset")
     methods = METHODS[form]
@@ -72,7 +72,7 @@ def read_dialect_file(dialect: str, form: str) -> DialectFile:
 
 
 def build_requests(dialect: str, form: str, shots: int) -> list[list[RowRequest]]:
-    """Return what is asked about each row; what only helps to look at an answer is left out."""
+    """Return the requests of each row, without those that only help to inspect an answer."""
     dialect_file = read_dialect_file(dialect, form)
     given = dialect_file.settings
     rows: list[list[RowRequest]] = []

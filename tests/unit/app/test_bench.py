@@ -1,4 +1,4 @@
-"""A benchmark from its plan to its folder, on virtual time but for one test against a server."""
+"""A benchmark from its plan to its folder, in virtual time except one test against a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From what a person names to the items of a load."""
+"""From the named source to the items of a load."""
 
 from __future__ import annotations
 

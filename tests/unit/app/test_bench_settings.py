@@ -1,4 +1,4 @@
-"""Every setting of a benchmark arrives where it counts."""
+"""Every setting of a benchmark has its effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups of a config are told by any run of it, if all their subsets are evaluated."""
+"""A run of a config reports each group if all its subsets are evaluated."""
 
 from __future__ import annotations
 

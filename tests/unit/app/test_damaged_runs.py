@@ -1,4 +1,4 @@
-"""Files of a run that were damaged: what can be read counts, the rest is asked again and reported."""
+"""Damaged files of a run: readable lines count, the rest is sent again and reported."""
 
 from __future__ import annotations
 

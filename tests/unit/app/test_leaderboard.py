@@ -1,4 +1,4 @@
-"""Folders of runs become an index, an index a leaderboard."""
+"""From run folders to the index and the leaderboard."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_a_folder_that_cannot_be_read_is_reported_and_nothing_is_forgotten(
             with pytest.raises(StoreError, match="STORE-013"):
                 IndexedRuns([runs])
         with monkeypatch.context() as refusing:
-            # One run that nobody may look into leaves the board, and is told.
+            # A run that cannot be read is left out of the board and reported.
             refusing.setattr(leaderboard, "read_stamp", refused)
             assert {one.code for one in indexed.refresh()} == {"STORE-013"}
 

@@ -1,4 +1,4 @@
-"""What is asked before the samples: journaled like them, never asked twice, and kept with the run."""
+"""Preliminary requests: journaled like samples, never sent twice, and stored with the run."""
 
 from __future__ import annotations
 

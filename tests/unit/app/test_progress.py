@@ -1,4 +1,4 @@
-"""How a run goes: pace, time left and scores so far, against runs that are simulated answer by answer."""
+"""Progress of a run: speed, remaining time and scores so far, against simulated runs."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ def test_each_method_has_the_score_that_decides_or_waits_for_the_end() -> None:
     assert (ppl.score, ppl.is_scored_late) == (None, True)
     assert (progress.concurrency, progress.n_retries) == (64, 3)
     assert (progress.n_failed, progress.failures, progress.last_failure) == (2, {"timeout": 2}, "s1: no")
-    # It is frozen: what a run does later changes nothing of what was told.
+    # It is frozen: later events do not change what was reported.
     tally.failures["timeout"] = 3
     assert progress.failures == {"timeout": 2}
 

@@ -1,4 +1,4 @@
-"""Settings that a dataset's language does not know: refused, or noted where another of the run does."""
+"""Settings without an effect on a format: rejected, or noted if another dataset of the run uses them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that hold conversations: what the user says, turn by turn."""
+"""Rows with conversations: the user's turns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sending a load, on virtual time: what is sent when is exact, and no machine is too slow for it."""
+"""Sending a load in virtual time: the schedule is exact on any machine."""
 
 from __future__ import annotations
 
@@ -308,7 +308,7 @@ def test_turns_that_the_time_did_not_allow_are_counted() -> None:
     assert client.left_at == pytest.approx(3)
 
 
-# What is told of a call.
+# The report of a call.
 
 
 def test_a_record_holds_what_the_server_counted() -> None:

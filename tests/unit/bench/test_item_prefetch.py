@@ -1,4 +1,4 @@
-"""Items made ahead."""
+"""Prefetched items."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lengths: bounds, exact counts, and the same draw for the same item whatever stands around it."""
+"""Lengths: bounds, exact counts, and the same draw for the same item in any order."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_zipf_by_brute_force(alpha: float, low: int, span: int) -> None:
 
 
 def test_zipf_is_no_heap_on_its_minimum() -> None:
-    """The original clips: 76 % of zipf(1.5) over 10..1000 lies on 10."""
+    """The original clips: 76 % of zipf(1.5) over 10..1000 is 10."""
     drawn = Zipf(1.5, 10, 1000).draw(2000, 0, "input")
     counts = Counter(drawn(at) for at in range(2000))
     exact = 10**-1.5 / math.fsum(k**-1.5 for k in range(10, 1001))

@@ -1,4 +1,4 @@
-"""Limits as a person writes them."""
+"""Parsing of limits."""
 
 from __future__ import annotations
 

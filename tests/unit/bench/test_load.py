@@ -1,4 +1,4 @@
-"""What a load may be."""
+"""Valid loads."""
 
 from __future__ import annotations
 

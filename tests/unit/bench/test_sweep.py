@@ -1,4 +1,4 @@
-"""Ladders and searches over what a level is said to show."""
+"""Sweeps and searches over levels of load."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ def test_a_search_goes_no_lower_once_calls_were_alone_and_broke_a_limit() -> Non
 
 
 def test_calls_that_were_alone_end_no_search_that_may_still_find_a_level() -> None:
-    # Above a level that was kept, the answer lies between.
+    # Above a level that passed, the answer is in between.
     attempt, levels = attempts(lambda level: attempted(ttft_s=0.1 if level <= 3 else 9.0, n=1))
     assert asyncio.run(find_highest_level(SearchPlan("rate", 2), LIMITS, attempt)).best == pytest.approx(
         3, rel=0.06

@@ -1,4 +1,4 @@
-"""Made-up loads: lengths, beginnings in common, and the same items for the same seed."""
+"""Synthetic loads: lengths, shared prefixes, and the same items for the same seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a client's numbers are compared with a server's; both sides are made up here."""
+"""Comparison of a client's numbers with a server's; both are invented here."""
 
 import json
 import random

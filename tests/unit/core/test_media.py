@@ -1,4 +1,4 @@
-"""Messages with media: what they are called, what decides their key, what is stored of them."""
+"""Messages with media: their names, cache keys and stored form."""
 
 from __future__ import annotations
 

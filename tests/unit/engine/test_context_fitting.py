@@ -1,4 +1,4 @@
-"""How many examples a prompt may keep: the engine's choice against trying every number."""
+"""The number of examples that fit a prompt: the engine's choice against trying every number."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_an_answer_has_room_only_as_long_as_there_is_an_example_to_leave_out() -
     [
         # Nothing is known of the model's limit.
         (None, 0),
-        # Far from it, the bytes tell: only what stands around a text is measured, once.
+        # Far from the limit, byte counts decide: only the text around is measured, once.
         (100_000, 1),
         # Nearer, the context that options share is counted, once for each kind of prompt.
         (350, 1 + 1),

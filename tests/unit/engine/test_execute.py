@@ -448,7 +448,7 @@ def test_a_person_is_reported_how_many_samples_were_held_for_metrics_over_whole_
 
 
 class Landing(Notes):
-    """Tells how far what was begun lies ahead of what has landed."""
+    """Measures how many started requests have not finished."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Conversations are asked turn by turn, on a backend of any window, and end in one response each."""
+"""Conversations are sent turn by turn, with any backend window, and end in one response each."""
 
 from __future__ import annotations
 

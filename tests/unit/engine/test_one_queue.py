@@ -1,4 +1,4 @@
-"""Several tasks of a run are one queue: who is free takes from the next while another works on the last of
+"""The tasks of a run form one queue: a free worker takes from the next task while another finishes
 the task before.
 """
 

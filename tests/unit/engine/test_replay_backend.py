@@ -1,4 +1,4 @@
-"""A model that is not there: its answers are found by what was asked, and nothing else is made up."""
+"""Replay without a model: answers are found by their requests, and nothing is invented."""
 
 from __future__ import annotations
 

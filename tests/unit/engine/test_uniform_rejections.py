@@ -1,4 +1,4 @@
-"""Refusals alike at the beginning of a run."""
+"""Identical rejections at the start of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines and events of a run, also while no answer comes."""
+"""Progress lines and events of a run, including while no answer arrives."""
 
 from __future__ import annotations
 

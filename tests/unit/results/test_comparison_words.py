@@ -1,4 +1,4 @@
-"""What is said of a comparison, sentence by sentence."""
+"""The sentences of a comparison."""
 
 from __future__ import annotations
 

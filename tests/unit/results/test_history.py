@@ -1,4 +1,4 @@
-"""Scorings of a run: what is kept, what is shown, and that a kill between two steps leaves one of them."""
+"""The scorings of a run: which are stored and shown, and a kill between two steps."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def killed_at(step: int, work: Callable[[], None], monkeypatch: pytest.MonkeyPat
 
 
 def each_step(work: Callable[[], None], make: Callable[[], None], patch: pytest.MonkeyPatch) -> Iterator[int]:
-    """Yield after a kill at each step of some work, each time on a folder made anew."""
+    """Yield after a kill at each step of some work, each time in a new folder."""
     step = 0
     while True:
         make()

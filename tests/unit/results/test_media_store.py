@@ -1,4 +1,4 @@
-"""Media kept with a run: which, whole or not at all, once, and never more than there is room for."""
+"""Media stored with a run: complete, once, and within the size limit."""
 
 from __future__ import annotations
 

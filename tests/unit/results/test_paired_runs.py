@@ -1,4 +1,4 @@
-"""Runs paired by sample, against dictionaries that pair them one by one."""
+"""Pairing of runs by sample, against plain dictionaries."""
 
 from __future__ import annotations
 
@@ -314,7 +314,7 @@ def test_perplexities_of_subsets_have_no_mean(tmp_path: Path) -> None:
 
 
 def test_the_first_run_decides_how_a_metric_is_read(tmp_path: Path) -> None:
-    """A metric of one name may be told otherwise by another version of the code that made it."""
+    """Two versions of the code may describe a metric of the same name differently."""
 
     def stored(model: str, value: float, *, higher_is_better: bool, is_share: bool) -> StoredRun:
         scores = [score(f"s{at}", value + at / 100, metric="own") for at in range(4)]

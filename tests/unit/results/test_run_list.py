@@ -1,4 +1,4 @@
-"""The list of runs: what it shows, what it follows, and what it does not read twice."""
+"""The list of runs: its rows, its updates, and no repeated reads."""
 
 from __future__ import annotations
 

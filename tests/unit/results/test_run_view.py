@@ -404,5 +404,5 @@ def test_a_value_on_a_scale_of_its_own_is_neither_right_nor_wrong(tmp_path: Path
     assert [track.outcomes for track in view.table().tracks] == ["VVVU", "WRR."]
     assert [track.outcomes for track in view.table(1, 1).tracks] == ["V", "R"]
     assert view.find_first_changed(4, before.revision, before.changes) == 0, (
-        "what was drawn before is drawn anew"
+        "the earlier drawing is drawn again"
     )

@@ -1,4 +1,4 @@
-"""Each layer at which two runs can part, and the samples of two runs that are one."""
+"""Each layer at which two runs can differ, and the pairing of their samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Extractors by name: what they find, where, and what is said of a name that nobody knows."""
+"""Extractors by name: their matches, positions, and the error for an unknown name."""
 
 from __future__ import annotations
 

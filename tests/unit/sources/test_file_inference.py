@@ -1,4 +1,4 @@
-"""What a file says about itself: its separator, its header, its encoding; and where it does not say."""
+"""Inference of a file's separator, header and encoding, and files that leave them open."""
 
 from __future__ import annotations
 

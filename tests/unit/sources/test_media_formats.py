@@ -1,4 +1,4 @@
-"""What images, sounds and films are said to be, against Pillow, the standard library and real files."""
+"""Detection of image, audio and video formats, against Pillow, the standard library and real files."""
 
 from __future__ import annotations
 

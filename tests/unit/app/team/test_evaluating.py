@@ -1,4 +1,4 @@
-"""What an evaluation in a process of its own tells of how far it is."""
+"""Progress messages of an evaluation in its own process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that join a running batch write what they would write alone."""
+"""Rows that join a running batch generate the same text as alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tree of token sequences: whatever the cut, every read sees exactly its own sequence, once."""
+"""The tree of token sequences: however it is split, every read covers its own sequence exactly once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sentence encoders: the same vectors as each text by itself, whatever stands beside it."""
+"""Sentence encoders: a text has the same vector alone and in any batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HTTP as it comes over a wire: cut anywhere, closed at any time, kept open, late, or no HTTP at all."""
+"""HTTP responses split anywhere, closed early, kept open, late, or not HTTP at all."""
 
 from __future__ import annotations
 

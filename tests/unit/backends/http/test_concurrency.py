@@ -1,4 +1,4 @@
-"""The level of concurrency against simulated servers whose best throughput is known."""
+"""The concurrency level against simulated servers with a known best throughput."""
 
 from __future__ import annotations
 

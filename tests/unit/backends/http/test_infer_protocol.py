@@ -1,4 +1,4 @@
-"""What is sent to a server for an ask, and what its replies mean."""
+"""The server request for an ask, and the meaning of its replies."""
 
 from __future__ import annotations
 

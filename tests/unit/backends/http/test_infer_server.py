@@ -1,4 +1,4 @@
-"""The client of UltraEval's servers over real sockets: batches, faults, and who is told what."""
+"""The client of UltraEval's servers over real sockets: batches, faults, and messages."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def one(tokenization: Tokenization, ask: Span) -> EncodedSpan:
 
 
 def byte_lengths(tokenizer: Any, ids: list[int]) -> list[int]:
-    """Return how many bytes of text each token of a byte-level vocabulary stands for."""
+    """Return the number of text bytes of each token of a byte-level vocabulary."""
     special = set(tokenizer.all_special_ids)
     names = tokenizer.convert_ids_to_tokens(ids)
     return [len(n.encode()) if i in special else len(n) for i, n in zip(ids, names, strict=True)]

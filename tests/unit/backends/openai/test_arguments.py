@@ -1,4 +1,4 @@
-"""What can be set on a model behind an OpenAI-compatible address."""
+"""Settings of a model behind an OpenAI-compatible address."""
 
 from __future__ import annotations
 

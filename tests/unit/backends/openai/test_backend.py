@@ -1,4 +1,4 @@
-"""The client of OpenAI-compatible servers over real sockets: what is sent, what is read, and every fault."""
+"""The client of OpenAI-compatible servers over real sockets: requests, responses and faults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What replies about tokens say: against brute force, and with everything wrong that can be."""
+"""Token log-probabilities in replies: against brute force, and with every possible fault."""
 
 from __future__ import annotations
 

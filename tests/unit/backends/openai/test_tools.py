@@ -1,4 +1,4 @@
-"""Tools that a model is offered, and the calls that are its answer, whole or in pieces."""
+"""Tools offered to a model, and its tool calls, whole or streamed."""
 
 from __future__ import annotations
 

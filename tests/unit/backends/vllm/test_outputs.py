@@ -1,4 +1,4 @@
-"""What vLLM's outputs say: rows that were cached hold whatever the memory held, and must not count."""
+"""vLLM's outputs: cached rows contain arbitrary memory and must not count."""
 
 from __future__ import annotations
 

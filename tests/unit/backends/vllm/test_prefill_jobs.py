@@ -1,4 +1,4 @@
-"""Rows become asks to an engine that keeps beginnings; every number is what it would be alone."""
+"""Requests to an engine that caches prefixes: every number equals the one without the cache."""
 
 from __future__ import annotations
 

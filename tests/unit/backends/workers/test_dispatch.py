@@ -1,4 +1,4 @@
-"""Whatever becomes of workers, every request is answered once."""
+"""Every request is answered exactly once, whatever happens to workers."""
 
 from __future__ import annotations
 

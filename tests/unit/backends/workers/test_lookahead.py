@@ -1,4 +1,4 @@
-"""Batches keep samples whole, are parted where prompts differ most, and shrink towards the end."""
+"""Batches keep samples whole, split where prompts differ most, and shrink towards the end."""
 
 from __future__ import annotations
 

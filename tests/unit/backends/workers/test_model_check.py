@@ -1,4 +1,4 @@
-"""Which model a worker has found, and what a person is told when it is another."""
+"""The model that a worker loaded, and the error if it differs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A keeper passes on what its worker says, and tells how it ended."""
+"""A keeper forwards its worker's events and reports how it ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a cluster is found and joined, and what is told when it is not. No cluster is started here."""
+"""Finding and joining a cluster, and the errors if that fails. No cluster is started here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workers on a cluster, without one: who is wanted, who is to blame, and what a person is told."""
+"""Workers on a simulated cluster: their requirements, their faults, and the messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each worker is given of a cluster, and how many workers that makes."""
+"""The resources of each worker on a cluster, and the number of workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model is asked for each request, and what the author's code gets back."""
+"""The model's request for each author's request, and the values that the author's code gets back."""
 
 from __future__ import annotations
 

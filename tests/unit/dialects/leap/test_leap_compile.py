@@ -1,4 +1,4 @@
-"""What is recorded of a task, which documents it has, and what a person is told."""
+"""The recorded settings of a task, its documents, and its notes."""
 
 from __future__ import annotations
 
@@ -171,7 +171,8 @@ def test_the_faithful_way_names_the_document_that_an_example_makes_fail(tmp_path
 def test_differences_that_touch_a_task_are_listed_with_what_was_done(tmp_path: Path) -> None:
     rows = {"validation": questions(4)}
     here = {
-        quirk.name: quirk.here for quirk in compile_one(tmp_path, CHOICE, rows, shots=1).task.spec.differences
+        difference.name: difference.here
+        for difference in compile_one(tmp_path, CHOICE, rows, shots=1).task.spec.differences
     }
     assert {
         "row_order",
@@ -185,7 +186,7 @@ def test_differences_that_touch_a_task_are_listed_with_what_was_done(tmp_path: P
     faithful = compile_one(
         tmp_path, CHOICE, None, shots=1, is_faithful=True, is_chat=True
     ).task.spec.differences
-    done = {quirk.name: quirk.here for quirk in faithful}
+    done = {difference.name: difference.here for difference in faithful}
     assert done["shots_draw"] == done["chat_template"] == "as the original"
     assert done["long_prompts"] != "as the original"
 
@@ -197,9 +198,9 @@ def test_every_difference_can_touch_something() -> None:
         found_by_paths=True, request_type_differs=True,
     )  # fmt: skip
     touched = find_differences(everything, is_faithful=True)
-    assert tuple(quirk.name for quirk in touched) == tuple(DIFFERENCES)
+    assert tuple(difference.name for difference in touched) == tuple(DIFFERENCES)
     reproduced = {name for name, one in DIFFERENCES.items() if one.is_reproduced}
-    assert {quirk.name for quirk in touched if quirk.here == "as the original"} == reproduced
+    assert {difference.name for difference in touched if difference.here == "as the original"} == reproduced
 
 
 def test_a_class_without_a_way_to_load_says_so(tmp_path: Path) -> None:

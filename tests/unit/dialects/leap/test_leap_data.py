@@ -1,4 +1,4 @@
-"""Rows are loaded as the document shows: folders in the hub's layout, files with options."""
+"""Rows load as documented: folders in the hub's layout, files with options."""
 
 from __future__ import annotations
 
@@ -82,12 +82,12 @@ def test_a_config_of_a_folder_without_metadata_is_found_by_its_paths(tmp_path: P
     one = compiled(tmp_path, HUB)
     assert contexts(one) == [ROW["q"], OTHER["q"]]
     assert one.notes == ("bm_x has no metadata, so the files of 'sts' were found by their paths",)
-    assert "config_by_path" in {quirk.name for quirk in one.task.spec.differences}
+    assert "config_by_path" in {difference.name for difference in one.task.spec.differences}
 
 
 @pytest.mark.parametrize("content", [None, '{"q": 1'])
 def test_what_metadata_names_is_not_replaced_by_other_files(tmp_path: Path, content: str | None) -> None:
-    """A file that is absent or broken must be told: other files beside it are other rows."""
+    """A missing or broken file must be reported: other files beside it have other rows."""
     lines(tmp_path / "data/bm_x/sts/validation.jsonl", OTHER)
     if content is not None:
         (tmp_path / "data/bm_x/named.jsonl").write_text(content, encoding="utf-8")
@@ -153,7 +153,7 @@ def test_a_file_that_nobody_reads_may_be_absent(tmp_path: Path) -> None:
     assert len(contexts(one)) == 2
     assert "sts-train.tsv" in one.notes[0]
     assert "sts-test.tsv" in one.notes[0]
-    assert "absent_files" in {quirk.name for quirk in one.task.spec.differences}
+    assert "absent_files" in {difference.name for difference in one.task.spec.differences}
     with pytest.raises(DatasetMissing, match=r"LEAP-005.*training_docs.*sts-train.tsv.*--shots 0") as caught:
         compiled(tmp_path, FILES, text + "    def has_training_docs(self):\n        return True\n", shots=1)
     assert "'train'" in str(caught.value)
@@ -173,7 +173,7 @@ def test_options_that_nobody_wrote_are_none(tmp_path: Path) -> None:
     }
     one = compiled(tmp_path, message)
     assert contexts(one) == [ROW["q"]]
-    assert "download_options" in {quirk.name for quirk in one.task.spec.differences}
+    assert "download_options" in {difference.name for difference in one.task.spec.differences}
     several = {**message, "DATASET_TYPE": None, "DATA_FILES": {"validation": ["dev.json", "more.json"]}}
     lines(tmp_path / "data/bm_q/more.json", OTHER)
     assert contexts(compiled(tmp_path, several)) == [ROW["q"], OTHER["q"]]

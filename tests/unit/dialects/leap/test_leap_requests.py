@@ -1,4 +1,4 @@
-"""Requests can be taken apart, compared and shown as authors of both systems expect."""
+"""Requests can be unpacked, compared and printed as authors of both systems expect."""
 
 from __future__ import annotations
 

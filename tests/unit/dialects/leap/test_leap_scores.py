@@ -1,4 +1,4 @@
-"""What an author's scoring becomes: values of documents, means with intervals, numbers over all documents."""
+"""An author's scoring: values of documents, means with intervals, and metrics over all documents."""
 
 from __future__ import annotations
 

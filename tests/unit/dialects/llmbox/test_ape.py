@@ -1,4 +1,4 @@
-"""APE: the instruction with which the model does best on rows set aside."""
+"""APE: the instruction with which the model scores best on held-out rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GlobalE: the order of examples whose predicted labels are spread most evenly."""
+"""GlobalE: the order of examples with the most even distribution of predicted labels."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ QUESTIONS = free_class("Words")
 
 
 class LetterCounts:
-    """An encoder that can be followed by eye: how often each letter stands in a text."""
+    """An encoder that is easy to check by eye: the number of times each letter occurs in a text."""
 
     def __init__(self) -> None:
         self.n_embedded = 0
@@ -114,7 +114,7 @@ def test_the_encoder_is_part_of_the_settings(tmp_path: Path) -> None:
     )
     recorded = one.task.spec.settings["kate"]
     assert recorded == {"order": "nearest_last", "embedder": {"backend": "embedding", "name": "letters"}}
-    assert "kate" in {quirk.name for quirk in one.task.spec.differences}
+    assert "kate" in {difference.name for difference in one.task.spec.differences}
 
 
 def test_nothing_is_embedded_twice(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""From a row to what is shown: every key of the document's table, with its value and type."""
+"""From a row to its prompt: every key of the document's table, with its value and type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jinja or `format`: decided as the original decides, and nothing missing is printed."""
+"""The choice between Jinja and `format` as in the original; missing fields are never printed."""
 
 from __future__ import annotations
 

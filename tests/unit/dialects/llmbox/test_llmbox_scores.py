@@ -1,4 +1,4 @@
-"""From answers to scores: the shapes an author's code is handed, and the original's formulas."""
+"""From answers to scores: the arguments of an author's code, and the original's formulas."""
 
 from __future__ import annotations
 

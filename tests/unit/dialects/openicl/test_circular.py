@@ -1,4 +1,4 @@
-"""Rows multiplied by the orders of their options: texts move, and the answer moves with its text."""
+"""Rows repeated with permuted options: the answer follows its text."""
 
 from __future__ import annotations
 

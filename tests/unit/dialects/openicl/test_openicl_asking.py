@@ -1,4 +1,4 @@
-"""What exactly a model is asked, and what of the config and of the data decides it."""
+"""The exact requests to a model, and the parts of the config and data that decide them."""
 
 from __future__ import annotations
 

@@ -499,10 +499,12 @@ def test_a_judge_is_shown_the_answer_once(workdir: Path) -> None:
 def test_the_prompt_hash_and_the_differences_are_recorded(workdir: Path) -> None:
     one = quiz(workdir)
     assert len(one.task.spec.settings["prompt_hash"]) == 6
-    quirks = {quirk.name: quirk.here for quirk in one.task.spec.differences}
+    quirks = {difference.name: difference.here for difference in one.task.spec.differences}
     assert "spaces_at_the_end" in quirks
     faithful = quiz(workdir, settings=TaskSettings(is_faithful=True)).task.spec.differences
-    assert {quirk.name: quirk.here for quirk in faithful}["spaces_at_the_end"] == "as the original"
+    assert {difference.name: difference.here for difference in faithful}[
+        "spaces_at_the_end"
+    ] == "as the original"
     assert dict(one.facts)["evaluator"] == "AccEvaluator"
 
 

@@ -1,4 +1,4 @@
-"""Configs by name: whose folder is looked in first, how names are compared, what is told."""
+"""Configs by name: the order of search folders, the comparison of names, the messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Right answers of any kind, labels, and what post-processors make of both; no prompt tells the answer."""
+"""Right answers of any kind, labels and post-processors; no prompt contains the answer."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_a_template_of_a_label_does_not_tell_the_right_answer(workdir: Path) -> 
 
     assert prompts(TaskSettings()) == ["Q: 2 + 2? ()\nA: 3", "Q: 2 + 2? ()\nA: 4"]
     assert prompts(FAITHFUL) == ["Q: 2 + 2? (B)\nA: 3", "Q: 2 + 2? (B)\nA: 4"]
-    names = [quirk.name for quirk in quiz(workdir, message).task.spec.differences]
+    names = [difference.name for difference in quiz(workdir, message).task.spec.differences]
     assert "right_answer_in_label_maps" in names
 
 

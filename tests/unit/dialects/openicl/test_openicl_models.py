@@ -1,4 +1,4 @@
-"""Models of configs: what each field becomes, and what is told of those that become nothing."""
+"""Models of configs: the setting of each field, and the notes on fields without an effect."""
 
 from __future__ import annotations
 

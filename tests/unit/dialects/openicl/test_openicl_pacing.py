@@ -1,4 +1,4 @@
-"""How a service's config wants it to be loaded, and models whose speed is measured."""
+"""The load that a service's config describes, and models in the performance mode."""
 
 from __future__ import annotations
 

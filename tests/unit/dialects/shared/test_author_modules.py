@@ -1,4 +1,4 @@
-"""An author's file runs with an `import` of its own, and nothing of it shows anywhere else."""
+"""An author's file runs with its own `import` function, without effects elsewhere."""
 
 from __future__ import annotations
 

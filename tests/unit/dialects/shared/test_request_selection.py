@@ -1,4 +1,4 @@
-"""AISBench's custom datasets: which rows are asked, how often, and how long their answers may be."""
+"""AISBench's custom datasets: selection and repetition of rows, and maximum answer lengths."""
 
 from __future__ import annotations
 
@@ -161,8 +161,10 @@ def test_drawn_rows_are_recorded(tmp_path: Path) -> None:
     assert len(set(asked(one))) == 4
     recorded = one.task.spec.settings
     assert recorded["said"] == {"request_count": 4, "sampling_mode": "random"}
-    assert [quirk.name for quirk in one.task.spec.differences if "draw" in quirk.name] == ["unseeded_draw"]
-    assert "unseeded_draw" not in [quirk.name for quirk in compiled(path).task.spec.differences]
+    assert [difference.name for difference in one.task.spec.differences if "draw" in difference.name] == [
+        "unseeded_draw"
+    ]
+    assert "unseeded_draw" not in [difference.name for difference in compiled(path).task.spec.differences]
 
 
 @pytest.mark.parametrize("name", ["data.csv", "data.jsonl"])
@@ -224,8 +226,10 @@ def test_the_original_loses_a_row_to_rounding(tmp_path: Path) -> None:
     assert Counter(shared(100, parts, is_faithful=False)) == {8: 29, 16: 71}
     assert Counter(shared(100, parts, is_faithful=True)) == {8: 28, 16: 72}
     one = compiled(table(tmp_path, questions(2)), TableMeta(output_config=shares(*parts)), is_faithful=True)
-    (quirk,) = [quirk for quirk in one.task.spec.differences if quirk.name == "rounded_shares"]
-    assert quirk.here == AS_ORIGINAL
+    (difference,) = [
+        difference for difference in one.task.spec.differences if difference.name == "rounded_shares"
+    ]
+    assert difference.here == AS_ORIGINAL
 
 
 def test_lengths_need_no_column(tmp_path: Path) -> None:

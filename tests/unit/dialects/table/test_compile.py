@@ -309,17 +309,20 @@ def test_several_acceptable_answers(tmp_path: Path) -> None:
 
 def test_differences_that_touch_the_task_are_recorded(tmp_path: Path) -> None:
     rows = [{"question": "q", "answer": "1"}]
-    names = {quirk.name: quirk for quirk in compiled(table(tmp_path, rows)).task.spec.differences}
+    names = {
+        difference.name: difference for difference in compiled(table(tmp_path, rows)).task.spec.differences
+    }
     assert "exact_qa" in names
     assert "abstain" not in names
     faithful = {
-        quirk.name: quirk for quirk in compiled(table(tmp_path, rows), is_faithful=True).task.spec.differences
+        difference.name: difference
+        for difference in compiled(table(tmp_path, rows), is_faithful=True).task.spec.differences
     }
     assert names["exact_qa"].here != faithful["exact_qa"].here == AS_ORIGINAL
     assert "nearest_shot_first" not in names
     assert "nearest_shot_first" in {
-        quirk.name
-        for quirk in compiled(
+        difference.name
+        for difference in compiled(
             table(tmp_path, [*rows, {"question": "r", "answer": "2"}]), shots=1
         ).task.spec.differences
     }

@@ -1,4 +1,4 @@
-"""A template that says for each label what the whole prompt looks like with it."""
+"""Templates with one whole prompt per label."""
 
 from __future__ import annotations
 

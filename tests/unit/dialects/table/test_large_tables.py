@@ -1,4 +1,4 @@
-"""Memory that compiling a table takes grows by a few bytes for a row, whatever the rows hold."""
+"""Memory for compiling a table grows by a few bytes per row, whatever the rows contain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What makes an answer right: `match` for free answers, `several_right` for options."""
+"""Matching rules: `match` for free answers, `several_right` for options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of plain texts: how they are recognised, what they ask, what they refuse."""
+"""Tables of plain texts: recognition, requests, and rejected settings."""
 
 from __future__ import annotations
 

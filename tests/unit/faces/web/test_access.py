@@ -50,7 +50,7 @@ async def opened() -> str:
 
 @get("/raise/{kind:str}", opt=PUBLIC)
 async def raising(kind: FromPath[str]) -> str:
-    problem = Problem("TABLE-001", "what is wrong", "how to mend it", Origin("/home/someone/private.csv", 3))
+    problem = Problem("TABLE-001", "what is wrong", "how to fix it", Origin("/home/someone/private.csv", 3))
     raise ERRORS[kind](problem)
 
 
@@ -118,7 +118,7 @@ def test_an_error_of_the_house_is_reported_without_its_place(
 ) -> None:
     answer = client.get(f"/raise/{kind}")
     assert answer.status == status
-    assert answer.json() == {"code": "TABLE-001", "what": "what is wrong", "fix": "how to mend it"}
+    assert answer.json() == {"code": "TABLE-001", "what": "what is wrong", "fix": "how to fix it"}
 
 
 def test_a_fault_of_the_server_is_called_so_and_no_more(client: AsgiClient) -> None:

@@ -1,4 +1,4 @@
-"""What the page of a comparison fetches."""
+"""The data routes of the comparison page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pages fetch, and what nobody can fetch by it."""
+"""Data routes of the pages, and files that they do not serve."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def test_runs_that_were_looked_at_long_ago_are_put_away(runs: Path, monkeypatch:
 
 
 def test_what_one_look_knew_means_nothing_to_another(runs: Path) -> None:
-    """A run that was put away and opened again, or a server that was started again, begins to count anew."""
+    """A run that is removed and opened again, or a restarted server, counts from 0."""
     shelves = [RunCache(ViewedRuns([runs])) for _ in range(2)]
     known = [msgspec.json.decode(shelf.table("one", 0).content) for shelf in shelves]
     had = (known[0]["revision"], known[0]["changes"])

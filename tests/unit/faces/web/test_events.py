@@ -1,4 +1,4 @@
-"""Streams of events: how many, what a silent one says, and that they end."""
+"""Event streams: their limit, their keep-alive messages, and their end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each refusal of the gate, and what gets through it."""
+"""Requests that the gate rejects, and requests that it accepts."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_own_pages_and_typed_addresses_are_answered(client: Client, site: str) -
 
 
 class TestChanges:
-    """Of requests that change something, signing in stands for all."""
+    """Signing in represents all requests that change something."""
 
     body: ClassVar = {"token": "a-readers-token-1"}
 

@@ -1,4 +1,4 @@
-"""The API inside this process: what needs no evaluation to be done."""
+"""The API in this process, without evaluations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Subsets told as one dataset, and datasets told by ability."""
+"""Subsets reported as one dataset, and datasets grouped by ability."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which values stand together, which stands for whom, and what is said of it."""
+"""The columns of a leaderboard: which values share one, and which value represents a model."""
 
 from __future__ import annotations
 

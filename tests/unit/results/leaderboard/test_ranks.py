@@ -1,4 +1,4 @@
-"""Ranks, means and duels of a board against what brute force finds."""
+"""Ranks, means and pairwise wins of a leaderboard against brute force."""
 
 from __future__ import annotations
 

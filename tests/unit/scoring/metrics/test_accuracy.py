@@ -36,7 +36,7 @@ def test_values_of_numpy_count_as_pythons_own() -> None:
 
 
 class CharacterTokenizer:
-    """As transformers': called with a text, special tokens unless told otherwise."""
+    """As transformers': called with a text, special tokens unless set otherwise."""
 
     def __call__(self, text: str, add_special_tokens: bool = True) -> SimpleNamespace:
         return SimpleNamespace(input_ids=[1] * add_special_tokens + [ord(character) for character in text])

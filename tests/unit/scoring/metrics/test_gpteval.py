@@ -142,7 +142,7 @@ ALPACA = {"instruction": "Say hello.", "output": "Good day."}
 
 
 def choice(wanted: str) -> ScriptedJudge:
-    """A judge that prefers the side whose answer it wants, wherever it stands."""
+    """A judge that prefers one answer on either side."""
 
     def script(text: str) -> str:
         return "[[A]]" if text.index(wanted) < text.index("</assistant_a>") else "[[B]]"
@@ -159,7 +159,7 @@ def test_comparisons_follow_the_answer_and_not_its_place(
     metric = bound(judge, JudgingProcedure(both_orders=both_orders), type="pairwise")
     assert metric(["Hi!"], [ALPACA]) == {NAME: value}
     assert len(judge.users) == 1 + both_orders
-    # The original's order: the rival stands first.
+    # The original's order: the rival comes first.
     assert judge.users[0].index("Good day.") < judge.users[0].index("Hi!")
 
 

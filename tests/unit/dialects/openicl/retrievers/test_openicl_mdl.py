@@ -1,4 +1,4 @@
-"""The set of examples that leaves the least doubt, and how the model is asked for it."""
+"""MDL: the set of examples with the lowest entropy, and its requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Retrievers by name: what a config may say, and what is wrong with the rest."""
+"""Retrievers by name: valid configs, and errors for the others."""
 
 from __future__ import annotations
 

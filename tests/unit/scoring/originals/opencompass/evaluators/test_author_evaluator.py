@@ -1,4 +1,4 @@
-"""An author's own evaluator: what it is given, what it may return, and on which scale its values are."""
+"""Authors' evaluators: their arguments, results and scales."""
 
 from __future__ import annotations
 

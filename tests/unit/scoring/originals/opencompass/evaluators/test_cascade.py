@@ -1,4 +1,4 @@
-"""A rule first and a judge for the rest: who decides, what is asked, and what a silent judge means."""
+"""Cascades: a rule first and a judge for the rest."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def render(row: EvaluatedRow, prediction: str) -> Prompt:
 
 
 def says(text: str) -> str | Failure:
-    """Reply by what stands behind the bar."""
+    """Reply with the text after the bar."""
     message = text.partition("|")[2]
     return Failure("timeout", "slow") if message == "gone" else message
 

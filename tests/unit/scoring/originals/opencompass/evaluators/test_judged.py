@@ -1,4 +1,4 @@
-"""Answers judged right or wrong: prompts, values, rows without a verdict, and how a run uses it."""
+"""Judged answers: prompts, values, rows without a verdict, and their use in a run."""
 
 from __future__ import annotations
 

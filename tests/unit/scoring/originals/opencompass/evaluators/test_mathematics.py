@@ -1,4 +1,4 @@
-"""Formulas by value, in the sandbox: what math-verify says, and what it cannot say."""
+"""Comparison of formulas by value, with math-verify in the sandbox."""
 
 from __future__ import annotations
 

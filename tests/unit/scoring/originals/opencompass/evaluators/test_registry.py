@@ -1,4 +1,4 @@
-"""Evaluators by name: every wrong name and argument is told before the run."""
+"""Evaluators by name: every wrong name and argument is an error before the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several answers to each question: means of the runs, and what k answers do, grouped by question."""
+"""Several answers per question: means over runs and metrics over k answers."""
 
 from __future__ import annotations
 
