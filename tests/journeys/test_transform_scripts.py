@@ -1,4 +1,4 @@
-"""A new user's steps with a dataset folder: new, check, run, explain, report; a changed prompt; a wrong row."""
+"""A new user's steps with a dataset folder: new, check, run, explain, report; a wrong row."""
 
 from __future__ import annotations
 
