@@ -113,7 +113,7 @@ def test_output_waits_for_a_reader_that_is_slow(folder: Path) -> None:
     """A pipe that does not block refuses what it has no room for."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
-    program = "from assay.faces.cli.standard_streams import install_streams\ninstall_streams()\n"
+    program = "from assay.faces.cli.main import install_streams\ninstall_streams()\n"
     program += "print('x' * 300_000)"
     process = subprocess.Popen([sys.executable, "-c", program], stdout=writer)
     os.close(writer)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.app.readme_words import is_cell_correct
+from assay.app.dataset_docs import is_cell_correct
 from assay.core.method import Method
 from assay.dialects.openicl.readme_description import ConfigDescription
 from cli import assay

@@ -30,10 +30,10 @@ from assay.core.run import Setting
 from assay.core.sample import Sample
 from assay.core.score import Score
 from assay.faces.cli.diff import _LAYERS
-from assay.results.matched_samples import SampleList
 from assay.results.read import StoredRun
 from assay.results.records import build_sample_record
 from assay.results.run_difference import MatchedBy
+from assay.results.run_pair import SampleList
 from assay.results.sample_difference import (
     Layer,
     LayerDifference,

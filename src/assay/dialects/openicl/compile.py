@@ -28,8 +28,12 @@ from assay.dialects.openicl.entry_validation import (
     read_entry_parts,
 )
 from assay.dialects.openicl.evaluation import EntryEvaluation
-from assay.dialects.openicl.example_selection import build_entry_corpus, list_selected_rows, pick_examples
-from assay.dialects.openicl.model_chosen_examples import ExampleChoosingTask
+from assay.dialects.openicl.example_selection import (
+    ExampleChoosingTask,
+    build_entry_corpus,
+    list_selected_rows,
+    pick_examples,
+)
 from assay.dialects.openicl.multimodal_prompts import MultimodalPrompts
 from assay.dialects.openicl.retrievers.mdl import MDLRetriever
 from assay.dialects.openicl.task import (

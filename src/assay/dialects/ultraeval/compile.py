@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,7 +24,6 @@ from assay.dialects.ultraeval.differences import TransformTraits, find_differenc
 from assay.dialects.ultraeval.library import PostProcess
 from assay.dialects.ultraeval.parameters import build_sampling
 from assay.dialects.ultraeval.prompts import Prompts
-from assay.dialects.ultraeval.reading_summary import describe_settings
 from assay.dialects.ultraeval.rows import StandardRows
 from assay.dialects.ultraeval.script import Script, TransformedRow
 from assay.dialects.ultraeval.task import (
@@ -41,6 +40,38 @@ from assay.dialects.ultraeval.transformed_rows import (
     TransformRunner,
     build_sample,
 )
+
+
+def describe_settings(settings: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Return names and descriptions, from the settings in the manifest."""
+    rows = [
+        ("transform", _group_by_method(settings["transform"], _describe_script)),
+        ("metrics", _group_by_method(settings["metrics"], _describe_metrics)),
+    ]
+    if any(settings["shots"].values()):
+        rows.append(("shots", f"{_group_by_method(settings['shots'], str)}, from {settings['shots_from']}"))
+    return tuple(rows)
+
+
+def _group_by_method(values: Mapping[str, Any], in_words: Callable[[Any], str]) -> str:
+    """Return the description of each method; methods with the same description are grouped."""
+    groups: dict[str, list[str]] = {}
+    for method, value in values.items():
+        groups.setdefault(in_words(value), []).append(method)
+    if len(groups) == 1:
+        return next(iter(groups))
+    return "; ".join(f"{words} for {', '.join(methods)}" for words, methods in groups.items())
+
+
+def _describe_script(script: Mapping[str, Any]) -> str:
+    others = [name for name in script["available"] if name != script["file"]]
+    return f"{script['file']} (also available: {', '.join(others)})" if others else str(script["file"])
+
+
+def _describe_metrics(metrics: Mapping[str, Mapping[str, Any]]) -> str:
+    named = [f"{name} ({metric['type']})" for name, metric in metrics.items()]
+    return ", ".join(named) or "accuracy"
+
 
 DIALECT = "ultraeval"
 NORMALISED = "general_torch_ppl_norm"

@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.backends.http.client import HttpClient
-from assay.backends.http.event_loop import new_event_loop
 from assay.backends.http.exchange import (
     ChunkConsumer,
     ConnectionBroken,
@@ -24,6 +23,7 @@ from assay.backends.http.exchange import (
     ServerUnreachable,
     TimeLimits,
 )
+from assay.backends.http.pull import new_event_loop
 
 PATIENT = TimeLimits(30.0)
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 5\r\n\r\nhello"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from assay.backends.hf.likelihood import Row, RowReading, Rows
 from assay.backends.hf.work_counters import Counters
 from assay.backends.vllm import prefill_jobs
-from assay.backends.vllm.engine_queue import EngineQueue
+from assay.backends.vllm.backend import EngineQueue
 from assay.backends.vllm.prefill_jobs import plan_reads
 from assay.backends.vllm.token_engine import ReadAsk
 from fakes.token_engine import FakeEngine, first_choice, logprob
