@@ -10,12 +10,12 @@ from assay.backends.workers.messages import (
     Batch,
     BatchFinished,
     BatchResponses,
+    ReceivedEvent,
     WorkerDied,
     WorkerEvent,
     WorkerReady,
 )
 from assay.backends.workers.model_check import OpenedModel
-from assay.backends.workers.worker_group import ReceivedEvent
 from assay.core.model import ModelIdentity
 from assay.core.request import Request
 from assay.core.response import Completion, Finish, Output, Response

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from assay.core.errors import Problem, UsageError
 from assay.results.manifest_differences import find_manifest_differences, find_result_differences
 from assay.results.read import StoredRun
-from assay.results.run_difference import LayerCount, RunDifference, SampleDifference
-from assay.results.run_pair import RunPair
+from assay.results.run_pair import LayerCount, RunDifference, RunPair, SampleDifference
 from assay.results.sample_difference import (
     TOLERANCE,
     Layer,

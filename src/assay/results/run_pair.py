@@ -1,4 +1,4 @@
-"""Two runs with matched samples, for `assay diff`. Reads complete samples from disk one by one."""
+"""Two runs with matched samples and their differences, for `assay diff`. Reads samples one by one."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
@@ -18,14 +19,65 @@ from assay.core.ids import digest
 from assay.core.score import Score
 from assay.results.damaged_files import make_line_reader
 from assay.results.growing_file import Tail, read_line_at
+from assay.results.manifest_differences import FactDifference
 from assay.results.paired_runs import pair_tasks
 from assay.results.read import StoredRun
 from assay.results.records import SampleRecord
 from assay.results.response_index import ResponseIndex
-from assay.results.run_difference import MatchedBy
-from assay.results.sample_difference import RunSample
+from assay.results.sample_difference import Layer, LayerDifference, RunSample
 from assay.results.score_columns import Keys, Places
 from assay.results.store import JOURNAL, SAMPLES, SCORES
+
+
+class MatchedBy(StrEnum):
+    """How the samples of two runs were paired."""
+
+    ID = "id"
+    ROW = "row"
+    """The row number in the dataset's file."""
+    CONTENT = "content"
+    """The longest text of the record and the right answer."""
+
+
+class SampleDifference(msgspec.Struct, frozen=True):
+    """A sample that differs between two runs."""
+
+    task: str
+    sample_id: str
+    other_id: str
+    """The sample's id in the second run."""
+    findings: tuple[LayerDifference, ...]
+    """The first difference; for a single requested sample, all differences."""
+
+
+class LayerCount(msgspec.Struct, frozen=True):
+    """Samples whose first difference is at one layer."""
+
+    layer: Layer
+    n: int
+    examples: tuple[SampleDifference, ...]
+
+
+class RunDifference(msgspec.Struct, frozen=True):
+    """All differences between two runs."""
+
+    a: str
+    b: str
+    """Their folders."""
+    results: tuple[FactDifference, ...]
+    """Headline metrics that differ."""
+    facts: tuple[FactDifference, ...]
+    """Differences in model, data, settings and versions."""
+    matched_by: MatchedBy
+    methods: tuple[str, ...]
+    n: int
+    """Matched samples."""
+    n_only_a: int
+    n_only_b: int
+    n_same: int
+    layers: tuple[LayerCount, ...]
+    """In the order in which a sample passes through them."""
+
 
 _ENOUGH = 0.5
 """The share of the smaller run's samples that a way of matching must match to be accepted."""

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from assay.backends.workers.messages import Batch
+from assay.backends.workers.messages import Batch, ReceivedEvent
 from assay.backends.workers.pool import WorkersBackend
-from assay.backends.workers.worker_group import ReceivedEvent
 from assay.core.request import Request
 from assay.core.score import Score
 from assay.engine.cache import NoCache

@@ -32,8 +32,7 @@ from assay.core.score import Score
 from assay.faces.cli.diff import _LAYERS
 from assay.results.read import StoredRun
 from assay.results.records import build_sample_record
-from assay.results.run_difference import MatchedBy
-from assay.results.run_pair import SampleList
+from assay.results.run_pair import MatchedBy, SampleList
 from assay.results.sample_difference import (
     Layer,
     LayerDifference,

@@ -24,9 +24,9 @@ from assay.backends.workers.messages import (
     WorkerDied,
     WorkerEvent,
     WorkerFailed,
+    WorkerGroup,
     WorkerReady,
 )
-from assay.backends.workers.worker_group import WorkerGroup
 from assay.core.errors import BackendError, Problem
 from assay.core.request import Request
 from assay.core.response import Failure, Response

@@ -20,8 +20,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import IO
 
-from assay.backends.workers.messages import Batch, WorkerDied, encode_message, read_message
-from assay.backends.workers.worker_group import ReceivedEvent
+from assay.backends.workers.messages import Batch, ReceivedEvent, WorkerDied, encode_message, read_message
 
 _LAST_WORDS = 600
 """Characters of a dead worker's last output."""

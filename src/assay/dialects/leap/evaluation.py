@@ -21,7 +21,7 @@ from assay.dialects.leap.calling import format_document
 from assay.dialects.leap.model_requests import DocumentRequests, ExpectedResult, ParsedRequest
 from assay.dialects.leap.prepared_task import PreparedTask
 from assay.dialects.shared.author_modules import find_error_line
-from assay.dialects.shared.unknown_label import UNKNOWN_LABEL
+from assay.dialects.shared.choices import UNKNOWN_LABEL
 
 ORIGINAL_DIGITS = 4
 

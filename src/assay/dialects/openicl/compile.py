@@ -43,7 +43,7 @@ from assay.dialects.openicl.task import (
     UnreadableTurns,
     read_conversation,
 )
-from assay.dialects.shared.lazy_rows import LazyRows
+from assay.dialects.shared.plain_rows import LazyRows
 
 _CHOICES, _CONTINUATION = "choices", "cont"
 

@@ -21,7 +21,7 @@ from assay.core.task import AnsweredRequest
 from assay.dialects.openicl.dataset_rows import Split
 from assay.dialects.openicl.inferencing import Inference
 from assay.dialects.openicl.scoring_parts import PostProcess
-from assay.dialects.shared.unknown_label import UNKNOWN_LABEL
+from assay.dialects.shared.choices import UNKNOWN_LABEL
 
 EVALUATION_CODE = "OPENICL-016"
 RowPredictions = tuple[Any, ...]

@@ -33,7 +33,7 @@ from assay.dialects.openicl.scoring_parts import JudgeConfig, PairwiseJudgeConfi
 from assay.dialects.openicl.templates.rendering import RenderOptions
 from assay.dialects.openicl.templates.template_parsing import TemplateSpec
 from assay.dialects.openicl.templates.templates import Templates
-from assay.dialects.shared.lazy_rows import LazyRows
+from assay.dialects.shared.plain_rows import LazyRows
 
 _GENERIC_JUDGE, _GRADING_JUDGE, _CASCADE = "GenericLLMEvaluator", "LMEvaluator", "CascadeEvaluator"
 _JUDGE_EVALUATORS = (_GENERIC_JUDGE, _GRADING_JUDGE)

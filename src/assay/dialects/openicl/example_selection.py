@@ -1,4 +1,4 @@
-"""Selection of the examples for each row."""
+"""Selection of the examples for each row, by a retriever or by the model itself."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from assay.dialects.openicl.retrievers.corpus import Corpus, Trial, build_corpus
 from assay.dialects.openicl.retrievers.mdl import MDLRetriever
 from assay.dialects.openicl.task import ConfigTask, RequestInputs
 from assay.dialects.shared.described_task import DescribedTask
-from assay.dialects.shared.lazy_rows import LazyRows
+from assay.dialects.shared.plain_rows import LazyRows
 
 
 def build_entry_corpus(

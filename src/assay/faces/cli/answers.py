@@ -27,7 +27,7 @@ from assay.core.score import Attempt, Metric, Score
 from assay.results.comparison import Flips, RunComparison
 from assay.results.leaderboard.board import Board
 from assay.results.records import AskRecord
-from assay.results.run_difference import RunDifference, SampleDifference
+from assay.results.run_pair import RunDifference, SampleDifference
 from assay.results.scoring_changes import ScoringChanges
 
 if TYPE_CHECKING:

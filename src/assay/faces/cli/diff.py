@@ -11,7 +11,7 @@ from assay.faces.cli.options import resolve_runs_folder, runs_option
 
 if TYPE_CHECKING:
     from assay.results.manifest_differences import FactDifference
-    from assay.results.run_difference import RunDifference, SampleDifference
+    from assay.results.run_pair import RunDifference, SampleDifference
 
 _FACTS_SHOWN = 20
 _LAYERS = ("row", "prompt", "tokens", "parameters", "output", "extraction", "score")

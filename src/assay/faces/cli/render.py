@@ -22,7 +22,6 @@ from rich.text import Text
 from assay.app.allowed_failures import AllowedFailures, is_failed
 from assay.app.run import FinishedRun
 from assay.core.compilation import CompiledDataset
-from assay.core.control_characters import STEERING_CODES
 from assay.core.errors import MAX_SHOWN_PROBLEMS, AssayError, Problem
 from assay.core.origin import Origin
 from assay.core.prompt import Prompt
@@ -32,7 +31,7 @@ from assay.core.sample import Sample
 from assay.core.score import NO_RIGHT_ANSWERS, Metric
 from assay.core.tally import SCORING
 from assay.core.task import Task
-from assay.core.text_preview import shorten_text
+from assay.core.text_preview import STEERING_CODES, shorten_text
 from assay.results.rows import (
     HEADINGS,
     TEXT_HEADINGS,

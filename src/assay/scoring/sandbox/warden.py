@@ -28,11 +28,9 @@ import msgspec
 
 from assay.scoring.sandbox import isolation
 from assay.scoring.sandbox import system_calls as system
-from assay.scoring.sandbox.limits import Limits
 from assay.scoring.sandbox.program import Place
-from assay.scoring.sandbox.program_result import ProgramResult, Status
 from assay.scoring.sandbox.protections import TRIAL, Findings, Protections
-from assay.scoring.sandbox.protocol import Hello, Job, Reply, Setup
+from assay.scoring.sandbox.protocol import Hello, Job, Limits, ProgramResult, Reply, Setup, Status
 from assay.scoring.sandbox.supervisor import supervise
 
 _IS_LINUX = sys.platform == "linux"

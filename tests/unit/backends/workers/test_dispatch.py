@@ -12,8 +12,14 @@ from hypothesis import strategies as st
 
 from assay.backends.workers import dispatch, lookahead
 from assay.backends.workers.dispatch import WORKER_DIED, Dispatcher
-from assay.backends.workers.messages import Batch, BatchResponses, WorkerDied, WorkerEvent, WorkerFailed
-from assay.backends.workers.worker_group import ReceivedEvent
+from assay.backends.workers.messages import (
+    Batch,
+    BatchResponses,
+    ReceivedEvent,
+    WorkerDied,
+    WorkerEvent,
+    WorkerFailed,
+)
 from assay.core.errors import BackendError, PlanError, Problem
 from assay.core.request import Generate, Request, Sampling, make_request
 from assay.core.response import Failure, Response

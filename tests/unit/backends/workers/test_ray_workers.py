@@ -12,6 +12,7 @@ from assay.backends.workers import ray_workers
 from assay.backends.workers.messages import (
     Batch,
     BatchResponses,
+    ReceivedEvent,
     WorkerDied,
     WorkerFailed,
     WorkerReady,
@@ -21,7 +22,6 @@ from assay.backends.workers.model_check import OpenedModel
 from assay.backends.workers.node_proxy import ProxyReport
 from assay.backends.workers.ray_workers import RayWorkerGroup
 from assay.backends.workers.resource_shares import Node, Share
-from assay.backends.workers.worker_group import ReceivedEvent
 from assay.core.errors import BackendError, Problem
 from assay.core.model import ModelIdentity
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from assay.dialects.openicl.templates.dialogue_line import DialogueLine
+from assay.dialects.openicl.templates.dialogue_turns import DialogueLine
 from assay.dialects.openicl.templates.layouts import TemplateItem
 from assay.dialects.openicl.templates.text import Row
 from assay.dialects.shared.template import TemplateFailure

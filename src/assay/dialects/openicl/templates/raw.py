@@ -9,7 +9,7 @@ import msgspec
 
 from assay.core.errors import listing, suggest_name
 from assay.core.prompt import Message, Role
-from assay.dialects.openicl.templates.dialogue_line import DialogueLine
+from assay.dialects.openicl.templates.dialogue_turns import DialogueLine
 from assay.dialects.openicl.templates.layouts import TemplateItem
 from assay.dialects.openicl.templates.meta import CHAT_ROLES
 from assay.dialects.openicl.templates.template_problems import TemplateFault, describe_value

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from assay.core.prompt import Message, Prompt, final_text
-from assay.dialects.openicl.templates.dialogue_line import DialogueLine
-from assay.dialects.openicl.templates.dialogue_turns import DialogueWalker, MetaTurn
+from assay.dialects.openicl.templates.dialogue_turns import DialogueLine, DialogueWalker, MetaTurn
 from assay.dialects.openicl.templates.meta import (
     CHAT_META_TEMPLATE,
     CHAT_ROLES,

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, TypeGuard
 
 from assay.core.errors import listing, suggest_name
 from assay.core.prompt import Message
-from assay.dialects.openicl.templates.dialogue_line import Section
+from assay.dialects.openicl.templates.dialogue_turns import Section
 from assay.dialects.openicl.templates.layouts import (
     DialogueLayout,
     StringLayout,

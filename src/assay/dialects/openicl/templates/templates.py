@@ -10,7 +10,7 @@ from assay.core.difference import Difference, select_differences
 from assay.core.errors import listing, suggest_name
 from assay.core.prompt import Message, Prompt
 from assay.dialects.openicl.templates.checks import find_example_faults, find_faults
-from assay.dialects.openicl.templates.dialogue_line import DialogueLine
+from assay.dialects.openicl.templates.dialogue_turns import DialogueLine
 from assay.dialects.openicl.templates.differences import (
     TEMPLATE_DIFFERENCES,
     find_template_traits,
