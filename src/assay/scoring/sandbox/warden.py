@@ -201,10 +201,6 @@ def main() -> None:
             _send(Reply(ran))
 
 
-if __name__ == "__main__":
-    main()
-
-
 _PATIENCE_S = 5.0
 
 
@@ -263,3 +259,7 @@ def count_tasks(user: int) -> int:
         except OSError:
             continue  # it just ended
     return count
+
+
+if __name__ == "__main__":
+    main()
