@@ -138,7 +138,7 @@ def render(path: Path, config: TaskConfig, version: TransformVersion) -> Rendere
         )
         try:
             (one,) = compile_datasets(
-                (str(path),), settings, said={}, meta=None, data_root=None, split=None, dialect="ultraeval"
+                (str(path),), settings, given={}, meta=None, data_root=None, split=None, dialect="ultraeval"
             )
             n_prompts += sum(1 for sample in one.task.samples() if one.task.requests(sample))
         except DatasetMissing:

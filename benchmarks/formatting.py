@@ -158,7 +158,7 @@ def one_turn(path: Path, method: Method, shots: int) -> tuple[float, float, int]
     """Compile a dataset and make all requests; return both processor seconds and how many they were."""
     begun = time.process_time()
     settings = TaskSettings(methods=(method,), shots=shots)
-    (one,) = compile_datasets((str(path),), settings, said={}, meta=None, data_root=None, split=None)
+    (one,) = compile_datasets((str(path),), settings, given={}, meta=None, data_root=None, split=None)
     compiling = time.process_time() - begun
     n_requests = sum(len(one.task.requests(sample)) for sample in one.task.samples())
     return compiling, time.process_time() - begun, n_requests

@@ -39,7 +39,7 @@ class PostgresServer(NamedTuple):
     url: str
     """The address of its first database."""
     restart: Callable[[], None]
-    """Ends every connection, as whoever upgrades it does, and starts it anew."""
+    """Ends every connection, as whoever upgrades it does, and starts it again."""
 
 
 @contextmanager

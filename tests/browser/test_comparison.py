@@ -57,15 +57,17 @@ def three(runs: Path) -> str:
     return page.as_uri()
 
 
-def told(page: Page) -> int:
+def count_shown(page: Page) -> int:
     return int(page.locator(".status-line").inner_text().split(" of ")[0].replace(",", ""))
 
 
 def test_the_head_says_who_is_better(browser_page: Page, two: str) -> None:
     browser_page.goto(two)
     expect(browser_page.locator("h1")).to_have_text("bees vs seas")
-    told = browser_page.locator(".sentences li.real").inner_text()
-    assert told.startswith("mixed · gen: B scores 40.0 points lower than A (B - A = -40.0, 95 % interval")
+    count_shown = browser_page.locator(".sentences li.real").inner_text()
+    assert count_shown.startswith(
+        "mixed · gen: B scores 40.0 points lower than A (B - A = -40.0, 95 % interval"
+    )
     expect(browser_page.locator(".forest-row.series-0")).to_have_count(1)
 
 
@@ -76,12 +78,12 @@ def test_cells_of_the_fourfold_table_show_their_samples(browser_page: Page, two:
     for show, n in (("first", 72), ("second", 24), ("both", 0)):
         expect(page.locator(f".cell.{show}")).to_have_text(str(n))
     page.locator(".cell.second").click()
-    assert told(page) == 24
+    assert count_shown(page) == 24
     assert set(page.locator("a.row .target").all_inner_texts()) == {"C"}
     expect(page.locator(".chip.second")).to_have_attribute("aria-pressed", "true")
     page.locator(".chip.second").click()
     page.locator(".chip.different").click()
-    assert told(page) == 24
+    assert count_shown(page) == 24
     assert page.locator("a.row").first.locator(".answer").all_inner_texts() == ["✗ B", "✗ C"]
 
 
@@ -89,12 +91,12 @@ def test_a_link_shows_the_same_to_another(browser_page: Page, two: str) -> None:
     browser_page.goto(two)
     browser_page.locator(".chip.first").click()
     browser_page.locator("input[type=search]").fill("q00")
-    n = told(browser_page)
+    n = count_shown(browser_page)
     address = browser_page.url
     browser_page.goto("about:blank")
     browser_page.goto(address)
     expect(browser_page.locator(".chip.first")).to_have_attribute("aria-pressed", "true")
-    assert told(browser_page) == n == 6
+    assert count_shown(browser_page) == n == 6
 
 
 def test_answers_stand_side_by_side(browser_page: Page, two: str) -> None:
@@ -124,7 +126,7 @@ def test_three_sides_have_every_pair(browser_page: Page, three: str) -> None:
     page.get_by_label("Sides").select_option("1-2")
     expect(page.locator(".chip.first")).to_contain_text("Only B right")
     page.locator(".chip.missing").click()
-    assert told(page) > 0
+    assert count_shown(page) > 0
     page.locator("a.row").first.click()
     expect(page.locator(".answer-of").nth(2).locator(".failure").first).to_be_visible()
 
@@ -155,7 +157,7 @@ def test_a_server_shows_the_same(browser_page: Page, runs: Path) -> None:
         browser_page.goto(f"{viewer.address}compare?run=bees&run=seas")
         expect(browser_page.locator("h1")).to_have_text("bees vs seas")
         browser_page.locator(".cell.second").click()
-        assert told(browser_page) == 24
+        assert count_shown(browser_page) == 24
         browser_page.locator("a.row").first.click()
         expect(browser_page.locator(".answer-of .big-worth .worth").nth(1)).to_have_text("right")
         browser_page.goto(f"{viewer.address}compare?run=bees&methods=ppl,gen")

@@ -74,7 +74,7 @@ def test_a_column_sorts_both_ways_and_the_address_keeps_it(browser_page: Page, a
     button = page.locator("thead button", has_text="<b>bold</b>")
     button.click()
     assert models(page)[0].startswith("<img"), "the best first"
-    assert models(page)[-1] == "part", "what has no value stands last"
+    assert models(page)[-1] == "part", "rows without a value come last"
     page.locator("thead button", has_text="<b>bold</b>").click()
     assert models(page)[0] == "좋은 모델"
     assert models(page)[-1] == "part"

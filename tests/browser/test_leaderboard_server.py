@@ -52,7 +52,7 @@ def test_a_value_leads_to_its_run_and_a_new_run_appears(
     page.goto(f"{address}leaderboard")
     expect(page.locator("tbody th.model bdi")).to_have_text(["mock:says-A", "mock:says-B"])
     expect(page.locator("tbody td.dataset")).to_have_text(["90.0#1", "10.0#2"])
-    assert str(folder) not in page.content(), "where folders lie is told to nobody"
+    assert str(folder) not in page.content(), "the page does not show folders"
     evaluate(folder, "yes")
     page.reload()
     expect(page.locator("tbody th.model")).to_have_count(3)

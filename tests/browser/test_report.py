@@ -29,11 +29,11 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> str:
     return (result.folder / "report.html").as_uri()
 
 
-def told(page: Page) -> int:
+def count_shown(page: Page) -> int:
     return int(page.locator(".status-line").inner_text().split(" of ")[0].replace(",", ""))
 
 
-def test_the_score_stands_with_its_company(browser_page: Page, report: str) -> None:
+def test_the_score_has_error_bars_and_counts(browser_page: Page, report: str) -> None:
     browser_page.goto(report)
     cards = browser_page.locator(".score")
     expect(cards).to_have_count(2)
@@ -54,21 +54,21 @@ def test_filters_sort_and_search(browser_page: Page, report: str) -> None:
         counts[name] = int(chip.locator("span").inner_text())
         chip.click()
         expect(chip).to_have_attribute("aria-pressed", "true")
-        assert told(page) == counts[name] > 0
+        assert count_shown(page) == counts[name] > 0
         outcomes = page.locator("a.row .worth").all_inner_texts()
         assert set(outcomes) == {name}
         chip.click()
     assert sum(counts.values()) == 200
     page.locator("input[type=search]").fill("q007")
-    assert told(page) == 1
+    assert count_shown(page) == 1
     page.locator("input[type=search]").fill("")
     page.locator(".head .margin").click()
     margins = [float(text) for text in page.locator("a.row .margin").all_inner_texts()]
     assert margins == sorted(margins)
     page.locator(".selects").get_by_label("Group").select_option("g1")
-    assert told(page) == 67
+    assert count_shown(page) == 67
     page.locator(".selects").get_by_label("Method").select_option("gen")
-    assert told(page) == 67
+    assert count_shown(page) == 67
 
 
 def test_only_rows_in_sight_are_elements(browser_page: Page, report: str) -> None:
@@ -82,13 +82,13 @@ def test_a_link_shows_the_same_to_another(browser_page: Page, report: str) -> No
     browser_page.goto(report)
     browser_page.locator(".chip.wrong").click()
     browser_page.locator("input[type=search]").fill("plain 1")
-    shown = told(browser_page)
+    shown = count_shown(browser_page)
     address = browser_page.url
     assert "show=wrong" in address
     browser_page.goto("about:blank")
     browser_page.goto(address)
     expect(browser_page.locator(".chip.wrong")).to_have_attribute("aria-pressed", "true")
-    assert told(browser_page) == shown < 200
+    assert count_shown(browser_page) == shown < 200
 
 
 def test_a_sample_opens_and_the_way_back_leads_back(browser_page: Page, report: str) -> None:

@@ -182,7 +182,7 @@ def test_white_space_is_seen(browser_page: Page, letters: Path, copy_of: Callabl
     shown = browser_page.locator("[data-part=prompt] .exact").first
     assert shown.text_content() == text
     assert shown.locator(".blank").all_text_contents() == ["  ", " \u3000", " " * 3]
-    # A short text is one run of text, so that its end stands behind its last character.
+    # A short text is one run of text, so its end follows its last character.
     expect(shown.locator(".stretch")).to_have_count(0)
     assert shown.evaluate("one => one.lastElementChild.className") == "end"
 
@@ -285,7 +285,7 @@ def test_shares_are_a_choice_that_a_link_keeps(browser_page: Page, letters: Path
     assert width_of(browser_page, "[data-way=sum] .level-fill") == pytest.approx(expected, abs=0.01)
 
 
-def test_a_way_that_only_the_rule_has_is_told_by_its_margin(
+def test_a_way_that_only_the_rule_has_is_reported_by_its_margin(
     browser_page: Page, letters: Path, copy_of: Callable[[Path], Path]
 ) -> None:
     """Means over whole texts may count the first token, which has no score: the margin tells which it was."""
@@ -484,7 +484,7 @@ def test_a_failed_sample_says_why(browser_page: Page, letters: Path) -> None:
     assert "fail_every=25 makes the mock fail this request" in (verdict.locator(".failure").last.inner_text())
 
 
-def test_an_answer_that_was_not_found_is_told(browser_page: Page, tmp_path: Path) -> None:
+def test_an_answer_that_was_not_found_is_reported(browser_page: Page, tmp_path: Path) -> None:
     row = {"id": "one", "question": "Which?", **options_of(1), "answer": "B"}
     folder = choices_run(
         tmp_path,

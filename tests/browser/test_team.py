@@ -97,9 +97,7 @@ def test_an_evaluation_is_started_watched_and_looked_into(browser_page: Page, se
     expect(page.locator("tbody")).to_contain_text(shown)
 
 
-def test_what_is_wrong_stands_beside_its_field(
-    browser_page: Page, server: TeamServer, faults: Faults
-) -> None:
+def test_what_is_wrong_is_beside_its_field(browser_page: Page, server: TeamServer, faults: Faults) -> None:
     faults.expect("409")
     page = browser_page
     sign_in(page, server)

@@ -1,4 +1,4 @@
-"""A team's pages when everything in the database is hostile: whoever wrote it, it is shown as text."""
+"""A team's pages with hostile values in the database: all are shown as text."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hostile]:
             RegisteredModel("model", _SHOWN, {text: text for text in _TEXTS}, all_texts, registered_by=_SHOWN)
         )
         queue = JobQueue(database)
-        said = {"stop": _TEXTS, "cot": all_texts, _SHOWN: _SHOWN}
+        message = {"stop": _TEXTS, "cot": all_texts, _SHOWN: _SHOWN}
         failed, waiting = (
-            queue.submit(JobRequest(all_texts, tuple(_TEXTS), said, b"{}", "rows-model", _SHOWN)).id
+            queue.submit(JobRequest(all_texts, tuple(_TEXTS), message, b"{}", "rows-model", _SHOWN)).id
             for _ in range(2)
         )
         claim = queue.claim("worker")

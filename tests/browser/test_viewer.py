@@ -99,21 +99,21 @@ def test_a_run_without_samples_says_that_they_will_come(
     expect(empty).to_have_text("No samples match these filters.")
 
 
-def test_a_folder_that_cannot_be_read_is_told_on_the_page(
+def test_a_folder_that_cannot_be_read_is_reported_on_the_page(
     browser_page: Page, viewer: Viewer, runs: Path
 ) -> None:
     page = browser_page
     page.goto(viewer.address)
     expect(page.locator(".status-line")).to_have_text("3 of 3 runs")
     away = runs.rename(runs.with_name("away"))
-    told = page.get_by_role("alert")
-    expect(told).to_have_text(
+    reported = page.get_by_role("alert")
+    expect(reported).to_have_text(
         f"Cannot list the runs in {runs.name}: the folder cannot be read: No such file or directory"
     )
     expect(page.locator(".status-line")).to_have_text("")
     away.rename(runs)
     expect(page.locator(".status-line")).to_have_text("3 of 3 runs")
-    expect(told).to_have_text("")
+    expect(reported).to_have_text("")
 
 
 def test_runs_are_chosen_to_be_compared(browser_page: Page, viewer: Viewer) -> None:
@@ -142,14 +142,14 @@ def test_the_list_and_a_run_grow_while_one_looks(browser_page: Page, viewer: Vie
     append_samples(folder, ["b", "c"], first=1)
     expect(row).to_contain_text("3 of 4")
     row.get_by_role("link").click()
-    told = page.locator(".status-line").first
-    expect(told).to_contain_text("3 of 3 samples")
+    reported = page.locator(".status-line").first
+    expect(reported).to_contain_text("3 of 3 samples")
     append_samples(folder, ["d"], first=3)
-    expect(told).to_contain_text("4 of 4 samples")
-    # The run begins anew.
+    expect(reported).to_contain_text("4 of 4 samples")
+    # The run starts over.
     again = "2026-02-02T00:00:00+00:00"
     write_run(folder, ["x", "y"], status=RunStatus.RUNNING, n_planned=4, started=again)
-    expect(told).to_contain_text("2 of 2 samples")
+    expect(reported).to_contain_text("2 of 2 samples")
     page.goto(viewer.address)
     expect(page.locator(".status-line")).to_have_text("4 of 4 runs")
     shutil.rmtree(folder)
@@ -180,14 +180,14 @@ def test_nobody_loses_their_place_in_a_run_that_grows(browser_page: Page, viewer
     page = browser_page
     live = write_run(runs / "live", ["a"] * 200, status=RunStatus.RUNNING, n_planned=900)
     page.goto(f"{viewer.address}runs/live")
-    told = page.locator(".status-line").first
-    expect(told).to_contain_text("200 of 200 samples")
+    reported = page.locator(".status-line").first
+    expect(reported).to_contain_text("200 of 200 samples")
     page.get_by_text("Counters and versions").click()
     page.locator(".scroller").evaluate("one => { one.scrollTop = 4000; }")
     row = page.locator("a.row", has_text="s101")
     row.focus()
     append_samples(live, ["b"] * 50, first=200)
-    expect(told).to_contain_text("250 of 250 samples")
+    expect(reported).to_contain_text("250 of 250 samples")
     assert page.locator(".scroller").evaluate("one => one.scrollTop") == 4000
     expect(row).to_be_focused()
     expect(page.get_by_role("rowheader", name="started")).to_be_visible()
@@ -197,7 +197,7 @@ def test_nobody_loses_their_place_in_a_run_that_grows(browser_page: Page, viewer
     page.keyboard.press("Escape")
     expect(row).to_be_visible()
     page.get_by_label("Search samples").fill("s1")
-    expect(told).to_contain_text("111 of 250 samples")
+    expect(reported).to_contain_text("111 of 250 samples")
     assert page.locator(".scroller").evaluate("one => one.scrollTop") == 0
 
 
@@ -228,17 +228,17 @@ def test_samples_come_once_however_slow_the_server_is(browser_page: Page, viewer
 
     page.route("**/samples*", slowly)
     page.goto(f"{viewer.address}runs/live")
-    told = page.locator(".status-line").first
-    expect(told).to_contain_text("1 of 1 samples")
+    reported = page.locator(".status-line").first
+    expect(reported).to_contain_text("1 of 1 samples")
     for nth in range(1, 4):
         append_samples(live, ["b"], first=nth)
         page.wait_for_timeout(600)
-    expect(told).to_contain_text("4 of 4 samples", timeout=10_000)
+    expect(reported).to_contain_text("4 of 4 samples", timeout=10_000)
     expect(page.locator("a.row .id")).to_have_text(["s0", "s1", "s2", "s3"])
     page.unroute_all(behavior="wait")
 
 
-def test_a_run_that_is_deleted_while_one_looks_is_told(
+def test_a_run_that_is_deleted_while_one_looks_is_reported(
     browser_page: Page, viewer: Viewer, runs: Path, faults: Faults
 ) -> None:
     # The page may be asking for more just then.
@@ -269,7 +269,7 @@ def test_a_page_that_is_not_kept_up_to_date_says_so(
     expect(browser_page.locator(".lost")).to_contain_text(words)
 
 
-def test_a_server_that_is_gone_is_told(browser_page: Page, runs: Path, faults: Faults) -> None:
+def test_a_server_that_is_gone_is_reported(browser_page: Page, runs: Path, faults: Faults) -> None:
     faults.expect("ERR_")
     # A request that is in flight when the server ends fails in the page's script.
     faults.allow("Failed to fetch")
@@ -282,7 +282,7 @@ def test_a_server_that_is_gone_is_told(browser_page: Page, runs: Path, faults: F
     expect(browser_page.locator(".lost")).to_contain_text("does not respond")
 
 
-def test_a_run_that_is_gone_is_told(browser_page: Page, viewer: Viewer, faults: Faults) -> None:
+def test_a_run_that_is_gone_is_reported(browser_page: Page, viewer: Viewer, faults: Faults) -> None:
     faults.expect("404")
     faults.expect("there is no such run")
     browser_page.goto(f"{viewer.address}runs/nothing")
@@ -453,7 +453,7 @@ def test_a_command_that_is_copied_runs_nothing_else(browser_page: Page, tmp_path
 
 
 class TestHostile:
-    """What a model wrote is text, wherever it stands; `browser_page` fails on any fault or request."""
+    """The page shows model output as text everywhere; `browser_page` fails on any fault or request."""
 
     @pytest.fixture
     def viewer(self, hostile: Path, browser_page: Page) -> Iterator[Viewer]:

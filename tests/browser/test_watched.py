@@ -1,4 +1,4 @@
-"""The watch over a page sees what it must see: a test that leans on it could not fail otherwise."""
+"""The page watcher sees every fault: tests that rely on it would otherwise never fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every backend must do, whatever stands behind it."""
+"""The contract of every backend, whatever model or server it uses."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ def test_windows_score_each_token_once_and_count_what_they_score(backend: Backen
     # White space around the text counts, as it was scored; a word counts where it begins.
     assert (classic.n_chars, classic.n_bytes, classic.n_words) == (len(TALE), len(TALE), len(TALE.split()))
     assert plain.n_words == 0
-    # Blocks leave tokens out, so where the others lie would be told wrongly.
+    # Blocks omit tokens, so the places of the others would be wrong.
     assert classic.token_starts == fitting.token_starts == plain.token_starts
     assert stride.token_starts == plain.token_starts[1:]
     assert gptq.token_starts == ()
@@ -278,7 +278,7 @@ def test_pulls_lazily(backend: Backend) -> None:
     stream = backend.run(endless())
     assert pulled == 0
     next(stream)
-    # What lies ready for workers is bounded too, but more: batches for each.
+    # The queue for workers is bounded too, but longer: several batches for each.
     assert pulled <= (4096 if "workers" not in backend.stats() else 2 * 4 * 2048 + 1024)
 
 
@@ -326,7 +326,7 @@ def test_the_tokens_an_ask_needs_are_those_it_is_answered_with(backend: Backend)
             assert needed == len(backend.tokens(one.ask)) + one.ask.sampling.max_tokens
 
 
-def test_what_stands_before_a_text_only_adds_to_what_it_needs(backend: Backend) -> None:
+def test_what_is_before_a_text_only_adds_to_what_it_needs(backend: Backend) -> None:
     if not shows_tokens(backend):
         pytest.skip("it does not show its tokens")
     prompts = [f"{QUESTION} A\n\n" * n + QUESTION for n in range(4)]
@@ -339,7 +339,7 @@ def test_identity_is_the_same_each_time(backend: Backend) -> None:
     assert again.identity() == backend.identity()
 
 
-def test_conversations_are_answered_or_refused_by_value(backend: Backend) -> None:
+def test_conversations_are_answered_or_rejected_by_value(backend: Backend) -> None:
     prompt = (Message("user", "hello"), Message("assistant", "hi there"))
     asked = requests([Span(prompt, 0), Generate(prompt[:1], Sampling(max_tokens=4))])
     found = by_id(backend.run(asked))

@@ -54,7 +54,7 @@ def test_what_fails_half_way_changes_nothing(database_place: str) -> None:
     database.close()
 
 
-def test_tables_of_a_newer_version_are_refused(database_place: str) -> None:
+def test_tables_of_a_newer_version_are_rejected(database_place: str) -> None:
     database = open_database(database_place)
     with database.writing() as connection:
         connection.execute(text("UPDATE assay_schema SET version = 99"))
@@ -63,7 +63,7 @@ def test_tables_of_a_newer_version_are_refused(database_place: str) -> None:
         open_database(database_place)
 
 
-def test_a_database_that_cannot_be_used_any_more_is_told(database_place: str) -> None:
+def test_a_database_that_cannot_be_used_any_more_is_reported(database_place: str) -> None:
     database = open_database(database_place)
     with pytest.raises(StoreError) as caught, database.reading():
         raise OperationalError("SELECT 1", {}, Exception("server closed the connection\nat once"))

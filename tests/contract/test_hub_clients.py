@@ -167,10 +167,12 @@ print(json.dumps([
     [one.commit_id for one in api.list_repo_commits("org/sums", repo_type="dataset")],
 ]))
 """
-    said = _client(hub, tmp_path, code)
-    assert said[:4] == ["reader", [second, first], "org/sums", sorted(n for n in _files() if "/" in n)]
-    assert said[4] == sorted([*_files(), ".gitattributes", "main", "short", "more", "more/a", "more/a/b.csv"])
-    assert said[5:] == [
+    message = _client(hub, tmp_path, code)
+    assert message[:4] == ["reader", [second, first], "org/sums", sorted(n for n in _files() if "/" in n)]
+    assert message[4] == sorted(
+        [*_files(), ".gitattributes", "main", "short", "more", "more/a", "more/a/b.csv"]
+    )
+    assert message[5:] == [
         ["README.md", "main"],
         ["other/sums-of-products", "org/sums"],
         first,

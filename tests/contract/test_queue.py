@@ -241,7 +241,7 @@ def test_only_a_job_that_nobody_works_on_is_deleted(queue: JobQueue) -> None:
     with pytest.raises(StoreError) as caught:
         queue.delete(job.id)
     assert caught.value.problems[0].code == "TEAM-002"
-    queue.finish(claim, JobState.FAILED, [Problem("TEAM-010", "it broke", "mend it")])
+    queue.finish(claim, JobState.FAILED, [Problem("TEAM-010", "it broke", "fix it")])
     assert queue.delete(job.id).problems[0].what == "it broke"
     with pytest.raises(StoreError) as caught:
         queue.get(job.id)
@@ -286,7 +286,7 @@ def test_every_change_shows_in_the_version(queue: JobQueue) -> None:
     assert versions == sorted(set(versions))
 
 
-class _Told:
+class _QueueActions:
     """What happened to a queue, so that it can be compared with what the queue says."""
 
     def __init__(self, queue: JobQueue) -> None:
@@ -307,21 +307,21 @@ class _Told:
             self.queue.stop(self.submitted[at % len(self.submitted)])
 
     def report(self, at: int) -> None:
-        self._said(at, lambda claim: self.queue.report(claim, has_advanced=True))
+        self._call_with_claim(at, lambda claim: self.queue.report(claim, has_advanced=True))
 
     def finish(self, at: int) -> None:
-        claim = self._said(at, lambda claim: self.queue.finish(claim, JobState.COMPLETE))
+        claim = self._call_with_claim(at, lambda claim: self.queue.finish(claim, JobState.COMPLETE))
         self.ended += [] if claim is None else [claim.job.id]
 
     def release(self, at: int) -> None:
-        self._said(at, self.queue.release)
+        self._call_with_claim(at, self.queue.release)
 
     def lose(self, at: int) -> None:
         if self.claims:
             self.queue.lose(self.claims[at % len(self.claims)])
 
-    def _said(self, at: int, say: Callable[[Claim], object]) -> Claim | None:
-        """Say something for a claim; return it if that counted. It counts exactly for the latest attempt."""
+    def _call_with_claim(self, at: int, say: Callable[[Claim], object]) -> Claim | None:
+        """Call a function with a claim; return the claim if it was accepted: only the latest is."""
         if not self.claims:
             return None
         claim = self.claims[at % len(self.claims)]
@@ -346,13 +346,13 @@ def test_no_order_of_events_loses_a_job_or_does_it_twice(
     queue.release_worker("w")
     for old in queue.jobs(at_most=1000):
         queue.delete(old.id)
-    told = _Told(queue)
+    actions = _QueueActions(queue)
     for event, at in events:
-        getattr(told, event)(at)
-    assert len(told.ended) == len(set(told.ended))
+        getattr(actions, event)(at)
+    assert len(actions.ended) == len(set(actions.ended))
     jobs = {job.id: job for job in queue.jobs(at_most=1000)}
-    assert sorted(jobs) == told.submitted
-    assert {number for number, job in jobs.items() if job.state is JobState.COMPLETE} == set(told.ended)
+    assert sorted(jobs) == actions.submitted
+    assert {number for number, job in jobs.items() if job.state is JobState.COMPLETE} == set(actions.ended)
     # Whatever happened, the queue can be worked off, and then every job has ended.
     queue.release_worker("w")
     while (rest := queue.claim("w")) is not None:
@@ -434,7 +434,7 @@ def test_a_job_that_is_resumed_may_be_lost_as_often_as_a_new_one(queue: JobQueue
         assert queue.get(number).state is JobState.QUEUED
 
 
-def test_connections_that_a_server_cuts_are_opened_anew(
+def test_connections_that_a_server_cuts_are_opened_again(
     queue: JobQueue, database: Database, database_place: str
 ) -> None:
     if not database.is_shared:

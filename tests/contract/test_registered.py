@@ -81,7 +81,7 @@ def test_no_secret_is_in_the_database(database: Database) -> None:
     assert secret not in stored
 
 
-def test_two_tokens_of_one_name_are_refused(database: Database) -> None:
+def test_two_tokens_of_one_name_are_rejected(database: Database) -> None:
     Tokens(database).add("ann", Role.OWNER)
     with pytest.raises(StoreError) as caught:
         Tokens(database).add("ann", Role.READER)
@@ -165,7 +165,7 @@ def test_servers_that_start_together_register_the_same_folders(database: Databas
     assert len(Datasets(database).every()) == 10
 
 
-def test_of_two_who_delete_an_upload_one_is_told_that_it_is_gone(
+def test_of_two_who_delete_an_upload_one_is_reported_that_it_is_gone(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     datasets = Datasets(database)
@@ -239,7 +239,7 @@ def test_only_uploads_are_deleted(database: Database) -> None:
         assert code_of(caught) == code
 
 
-def test_a_name_that_is_taken_is_refused_and_nothing_is_lost(database: Database) -> None:
+def test_a_name_that_is_taken_is_rejected_and_nothing_is_lost(database: Database) -> None:
     datasets = Datasets(database)
     datasets.replace_folders([dataset("a")])
     datasets.add(dataset("mine", Provenance.UPLOAD))

@@ -64,14 +64,14 @@ def test_such_a_number_is_not_found_by_who_would_change_it(client: AsgiClient, o
         assert client.ask(method, f"/api/v1/evaluations/{2**40}{rest}", owner).status == 404
 
 
-def test_a_page_before_no_number_is_refused(client: AsgiClient, team: Team) -> None:
+def test_a_page_before_no_number_is_rejected(client: AsgiClient, team: Team) -> None:
     number = an_evaluation(team)
     assert client.get(f"/api/v1/evaluations?before={2**31}").status == 400
     assert client.get(f"/api/v1/evaluations?before={number}").json() == []
     assert len(client.get(f"/api/v1/evaluations?before={2**31 - 1}").json()) == 1
 
 
-def test_a_text_that_a_database_cannot_keep_is_refused_everywhere(
+def test_a_text_that_a_database_cannot_keep_is_rejected_everywhere(
     client: AsgiClient, owner: dict[str, str], team: Team
 ) -> None:
     model = {"name": "quick", "spec": "mock", "description": "a\0b"}
@@ -87,7 +87,7 @@ def test_a_text_that_a_database_cannot_keep_is_refused_everywhere(
 
 
 @pytest.mark.parametrize("kind", ["", "\r\nContent-Type: text/plain; charset=nobodys"])
-def test_a_part_of_a_form_that_is_no_text_is_refused(
+def test_a_part_of_a_form_that_is_no_text_is_rejected(
     client: AsgiClient, owner: dict[str, str], team: Team, kind: str
 ) -> None:
     headers = owner | {"content-type": "multipart/form-data; boundary=limit"}
@@ -97,7 +97,7 @@ def test_a_part_of_a_form_that_is_no_text_is_refused(
     assert team.datasets.every() == []
 
 
-def test_an_upload_that_finds_no_room_is_refused_and_leaves_nothing(
+def test_an_upload_that_finds_no_room_is_rejected_and_leaves_nothing(
     client: AsgiClient, owner: dict[str, str], team: Team, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(self: Path, content: bytes) -> int:

@@ -3,7 +3,7 @@
 A page is read from top to bottom in an empty folder. A fenced block after a line such as `data.csv:` is
 written to that file. A block marked `console` holds commands after `$ ` and, below each, what it prints;
 `status=2` in the mark is the exit status of its commands, `real` says that it needs the embedded model. In
-shown output a line `...` stands for anything; a decimal at the end of a line (seconds) and the width of
+shown output a line `...` matches anything; a decimal at the end of a line (seconds) and the width of
 columns do not count. A page with a block that is marked `hub` finds the datasets of `fakes.hub_documented` on
 the Hugging Face hub.
 
@@ -49,10 +49,9 @@ from assay.dialects.openicl.templates.multimodal import MULTIMODAL_DIFFERENCES
 from assay.dialects.shared.request_selection import SharedLengths, Shares
 from assay.dialects.table.differences import find_differences
 from assay.dialects.table.meta import META_FIELDS, TableMeta
-from assay.dialects.ultraeval.arguments import TransformArguments
 from assay.dialects.ultraeval.config import TaskConfig
 from assay.dialects.ultraeval.differences import DIFFERENCES as TRANSFORM_DIFFERENCES
-from assay.dialects.ultraeval.parameters import SHIPPED_PARAMETERS
+from assay.dialects.ultraeval.parameters import SHIPPED_PARAMETERS, TransformArguments
 from assay.faces.cli.answers import CommandAnswer
 from assay.faces.cli.check import check
 from assay.faces.cli.docs import docs
@@ -212,7 +211,7 @@ def run_command(command: Command, monkeypatch: pytest.MonkeyPatch, hub: str) -> 
 def follow(
     page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, *, is_real: bool, hub: str = "no hub"
 ) -> None:
-    """Do what a page says, in a folder; `hub` is the address of the one that stands for the real one."""
+    """Do what a page says, in a folder; `hub` is the address of the test hub."""
     for block in blocks(page):
         where = f"{page.relative_to(ROOT)}:{block.line}"
         if block.file is not None:
@@ -296,19 +295,19 @@ def whole_documentation() -> str:
     return "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
 
 
-def test_every_quirk_stands_in_the_page_of_the_dialect() -> None:
+def test_every_difference_is_in_the_page_of_the_dialect() -> None:
     text = (DOCS / "formats" / "table.md").read_text(encoding="utf-8")
     methods = tuple(Method)
     shares = SharedLengths(Shares(((8, 1.0),)))
-    said = TableMeta(sampling_mode="random", output_config=shares)
+    message = TableMeta(sampling_mode="random", output_config=shares)
     quirks = {
-        quirk
+        difference
         for data_type in ("mcq", "qa")
-        for quirk in find_differences(
-            methods, data_type, said, is_faithful=False, has_shots=True, has_bare_text=True
+        for difference in find_differences(
+            methods, data_type, message, is_faithful=False, has_shots=True, has_bare_text=True
         )
     }
-    missing = [quirk.name for quirk in quirks if f"`{quirk.name}`" not in text]
+    missing = [difference.name for difference in quirks if f"`{difference.name}`" not in text]
     assert quirks
     assert missing == []
     classes = (DOCS / "formats" / "llmbox.md").read_text(encoding="utf-8")
@@ -335,7 +334,7 @@ def difference_row(name: str, one: Difference[Any]) -> str:
     return f"| `{name}` | {one.original} | {one.corrected} | {exactly if one.is_reproduced else 'no'} |"
 
 
-def test_every_quirk_of_configs_stands_in_their_page_in_its_words() -> None:
+def test_every_difference_of_configs_is_in_their_page_in_its_words() -> None:
     page = (DOCS / "formats" / "openicl.md").read_text(encoding="utf-8")
     rows = [
         difference_row(name, one)
@@ -346,7 +345,7 @@ def test_every_quirk_of_configs_stands_in_their_page_in_its_words() -> None:
     assert [line for line in table.partition("\n## ")[0].splitlines() if line.startswith("| `")] == rows
 
 
-def test_all_that_a_config_may_say_stands_in_the_page_of_the_dialect() -> None:
+def test_all_that_a_config_may_say_is_in_the_page_of_the_dialect() -> None:
     page = (DOCS / "formats" / "openicl.md").read_text(encoding="utf-8")
     names = [
         *RETRIEVERS,
@@ -368,7 +367,7 @@ def test_all_that_a_config_may_say_stands_in_the_page_of_the_dialect() -> None:
     assert [row for row in rows if row not in page] == []
 
 
-def test_all_that_a_transform_and_its_config_may_say_stands_in_the_page_of_the_dialect() -> None:
+def test_all_that_a_transform_and_its_config_may_say_is_in_the_page_of_the_dialect() -> None:
     text = (DOCS / "formats" / "ultraeval.md").read_text(encoding="utf-8")
     arguments = TransformArguments.__struct_fields__
     assert [name for name in arguments if not re.search(rf"^\| `{name}=", text, re.MULTILINE)] == []
@@ -376,7 +375,7 @@ def test_all_that_a_transform_and_its_config_may_say_stands_in_the_page_of_the_d
     assert [name for name in SHIPPED_PARAMETERS if f"`{name}`" not in text] == []
 
 
-def test_every_meta_key_stands_in_the_page_of_the_dialect() -> None:
+def test_every_meta_key_is_in_the_page_of_the_dialect() -> None:
     text = (DOCS / "formats" / "table.md").read_text(encoding="utf-8")
     assert [key for key in META_FIELDS if f"`{key}`" not in text] == []
 
@@ -428,7 +427,7 @@ def _structs(kind: Any, found: dict[str, type[msgspec.Struct]]) -> None:
         _structs(part, found)
 
 
-def test_every_field_that_programs_are_told_is_documented() -> None:
+def test_every_field_that_programs_are_reported_is_documented() -> None:
     text = (DOCS / "reference" / "json.md").read_text(encoding="utf-8")
     found: dict[str, type[msgspec.Struct]] = {}
     _structs(CommandAnswer | ErrorAnswer | ProgressEvent | DownloadEvent, found)

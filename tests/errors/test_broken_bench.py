@@ -1,4 +1,4 @@
-"""What a serving benchmark cannot send: one clear error that names the place, the value and the fix."""
+"""Invalid serving benchmarks: one clear error with the place, the value and the fix."""
 
 from __future__ import annotations
 
@@ -71,25 +71,25 @@ def test_bad_items(
     with pytest.raises(AssayError) as caught:
         # What is wrong with a later row shows itself when the rows are walked.
         list(load_items(source, asked))
-    said = str(caught.value)
-    assert said.startswith(code)
-    assert "Fix: " in said
+    message = str(caught.value)
+    assert message.startswith(code)
+    assert "Fix: " in message
     for part in parts:
-        assert part in said
+        assert part in message
 
 
 def test_bad_lengths() -> None:
     with pytest.raises(AssayError) as caught:
         parse_lengths("zipf:alpha=0.5,min=10,max=1000", "--input")
-    said = str(caught.value)
-    assert said.startswith("BENCH-020 --input: lengths 'zipf:alpha=0.5,min=10,max=1000': alpha is 0.5")
-    assert said.endswith("Fix: write for example zipf:alpha=1.5,min=10,max=1000")
+    message = str(caught.value)
+    assert message.startswith("BENCH-020 --input: lengths 'zipf:alpha=0.5,min=10,max=1000': alpha is 0.5")
+    assert message.endswith("Fix: write for example zipf:alpha=1.5,min=10,max=1000")
 
 
 def test_bad_dataset_of_aisbenchs_performance_mode(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(BROKEN)
     with pytest.raises(AssayError) as caught:
         perf_loads(["trace_gen.py"], None, None)
-    said = str(caught.value)
-    assert said.startswith("BENCH-030 trace_gen.py trace_datasets[0]: path is 'nowhere.jsonl'")
-    assert "Fix: write path='FILE'" in said
+    message = str(caught.value)
+    assert message.startswith("BENCH-030 trace_gen.py trace_datasets[0]: path is 'nowhere.jsonl'")
+    assert "Fix: write path='FILE'" in message

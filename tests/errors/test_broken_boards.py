@@ -1,4 +1,4 @@
-"""A leaderboard that cannot be made as asked: one clear error each; one bad run stops no other."""
+"""Invalid leaderboards: one clear error each; a bad run does not affect others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def evaluated(workdir: Path) -> Path:
     return workdir
 
 
-def test_a_damaged_run_is_told_and_the_others_are_shown(evaluated: Path) -> None:
+def test_a_damaged_run_is_reported_and_the_others_are_shown(evaluated: Path) -> None:
     (damaged,) = (evaluated / "runs").glob("*two*")
     (damaged / "scores.jsonl").write_text('{"task": 7}\n')
     (damaged / "summary.json").touch()
@@ -30,7 +30,7 @@ def test_a_damaged_run_is_told_and_the_others_are_shown(evaluated: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("flags", "code", "said"),
+    ("flags", "code", "message"),
     [
         (("--metric", "fine=f1"), "BOARD-003", "its metrics are 'accuracy'"),
         (("--metric", "fin=accuracy"), "BOARD-003", "did you mean 'fine'?"),
@@ -40,12 +40,12 @@ def test_a_damaged_run_is_told_and_the_others_are_shown(evaluated: Path) -> None
         (("--database", "mysql://eve:hunter2@db/x"), "STORE-020", "postgresql://"),
     ],
 )
-def test_what_was_asked_wrongly_is_refused(
-    evaluated: Path, flags: tuple[str, ...], code: str, said: str
+def test_what_was_asked_wrongly_is_rejected(
+    evaluated: Path, flags: tuple[str, ...], code: str, message: str
 ) -> None:
     result = assay("leaderboard", *flags)
     assert result.status == 2
     assert code in result.err
-    assert said in result.err
+    assert message in result.err
     assert "hunter2" not in result.err
     assert "Traceback" not in result.err

@@ -1,4 +1,4 @@
-"""Each way in which runs cannot be set against each other: one clear error, exit status 2."""
+"""Runs that cannot be compared: one clear error each, exit status 2."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ CASES: list[tuple[Sequence[str], str, Sequence[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("command", "code", "said"), CASES)
+@pytest.mark.parametrize(("command", "code", "message"), CASES)
 def test_a_comparison_that_cannot_be(
-    runs: Path, command: Sequence[str], code: str, said: Sequence[str]
+    runs: Path, command: Sequence[str], code: str, message: Sequence[str]
 ) -> None:
     result = assay(*command)
     assert result.status == 2
     assert result.err.startswith(code)
     assert "fix:" in result.err
-    for part in said:
+    for part in message:
         assert part in result.err

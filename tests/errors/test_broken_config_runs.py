@@ -1,4 +1,4 @@
-"""Commands about configs that cannot be followed: everything that is wrong is told, and nothing is opened."""
+"""Commands about invalid configs report every error and load nothing."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("arguments", "code", "parts"), CASES, ids=[code for _, code, _ in CASES])
-def test_mistakes_are_told(
+def test_mistakes_are_reported(
     workdir: Path, arguments: tuple[str, ...], code: str, parts: tuple[str, ...]
 ) -> None:
     result = assay(*arguments)

@@ -84,7 +84,7 @@ def test_the_config_that_is_edited_is_fine() -> None:
 
 
 @pytest.mark.parametrize(("name", "code", "parts"), CASES)
-def test_mistakes_are_told(name: str, code: str, parts: tuple[str, ...]) -> None:
+def test_mistakes_are_reported(name: str, code: str, parts: tuple[str, ...]) -> None:
     with pytest.raises(AuthorError) as caught:
         entries_of(name)
     text = str(caught.value)
@@ -99,11 +99,11 @@ def test_commands_tell_them(name: str, code: str) -> None:
     result = assay("run", f"{name}.py", "--model", "mock")
     assert result.status == 2
     codes = {line.split()[0] for line in result.err.splitlines() if line[:1].isupper()}
-    # Names that two entries share are told together with what else is wrong: the classes are not there.
+    # Names that two entries share are reported with the other errors: the classes do not exist.
     assert codes == ({code, "OPENICL-011"} if name == "same_names" else {code})
 
 
-def test_a_mistake_in_a_base_is_told_at_its_own_place(workdir: Path) -> None:
+def test_a_mistake_in_a_base_is_reported_at_its_own_place(workdir: Path) -> None:
     (workdir / "above.py").write_text("with read_base():\n    from .calls_code import *\n", encoding="utf-8")
     with pytest.raises(AuthorError) as caught:
         ConfigFiles().load(Path("above.py"))

@@ -1,6 +1,6 @@
 """Entries of configs with a mistake in what they name: code, data, columns, templates, evaluation.
 
-Each is an edit of files that are fine (`broken/entries/edits.toml`). All is told before a model is loaded.
+Each is an edit of valid files (`broken/entries/edits.toml`). Every error appears before a model is loaded.
 """
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ def written(folder: Path, name: str | None = None) -> str:
     return "config.py"
 
 
-def told(*arguments: str) -> list[tuple[str, str]]:
-    """Run a command that must fail; return the codes it tells, each with the text of its problem."""
+def list_reported(*arguments: str) -> list[tuple[str, str]]:
+    """Run a command that must fail; return the code and text of each problem."""
     result = assay(*arguments)
     assert result.status != 0, result.out
     found: list[tuple[str, str]] = []
@@ -138,22 +138,22 @@ def test_the_files_that_are_edited_are_fine(workdir: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "code", "parts"), CASES, ids=[case[0] for case in CASES])
-def test_mistakes_are_told_before_a_model_is_asked(
+def test_mistakes_are_reported_before_a_model_is_asked(
     name: str, code: str, parts: tuple[str, ...], workdir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "400")
     config = written(workdir, name)
-    checked = told("check", config)
+    checked = list_reported("check", config)
     assert {code for code, _ in checked} == {code}
     text = "\n".join(text for _, text in checked)
     assert [part for part in parts if part not in text] == []
     assert all("fix: " in text for _, text in checked)
-    assert told("run", config, "--model", "mock") == checked
+    assert list_reported("run", config, "--model", "mock") == checked
     assert not (workdir / "runs").exists()
 
 
-def test_all_that_is_wrong_with_an_entry_is_told_together(workdir: Path) -> None:
-    found = told("check", written(workdir, "many"))
+def test_all_that_is_wrong_with_an_entry_is_reported_together(workdir: Path) -> None:
+    found = list_reported("check", written(workdir, "many"))
     assert [code for code, _ in found] == [
         "OPENICL-014",
         "OPENICL-009",
@@ -162,30 +162,30 @@ def test_all_that_is_wrong_with_an_entry_is_told_together(workdir: Path) -> None
         "OPENICL-013",
         "OPENICL-015",
     ]
-    # Both entries of the loop have them, and they are told once.
+    # Both entries of the loop have them; they are reported once.
     assert all("(in 2 places)" in text for _, text in found)
 
 
-def test_mistakes_of_different_entries_are_told_together(workdir: Path) -> None:
-    first, second = told("check", written(workdir, "one_of_two"))
+def test_mistakes_of_different_entries_are_reported_together(workdir: Path) -> None:
+    first, second = list_reported("check", written(workdir, "one_of_two"))
     assert (first[0], second[0]) == ("OPENICL-013", "OPENICL-011")
     assert "capitals_datasets[0]" in first[1]
     assert "capitals_datasets[1]" in second[1]
     assert "places" not in first[1] + second[1]
 
 
-def test_a_role_that_the_model_has_not_is_told_with_those_that_it_has(
+def test_a_role_that_the_model_has_not_is_reported_with_those_that_it_has(
     workdir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "400")
-    found = told("check", written(workdir, "unknown_role"), "--chat", "on")
+    found = list_reported("check", written(workdir, "unknown_role"), "--chat", "on")
     assert {code for code, _ in found} == {"OPENICL-015"}
     parts = ("no role 'USER'", "'HUMAN'", "'BOT'", "fallback_role")
     assert all(part in text for _, text in found for part in parts)
 
 
 def test_a_name_that_two_entries_share_hides_no_other_mistake(workdir: Path) -> None:
-    found = told("check", written(workdir, "same_names"))
+    found = list_reported("check", written(workdir, "same_names"))
     assert {code for code, _ in found} == {"OPENICL-010", "OPENICL-013"}
 
 

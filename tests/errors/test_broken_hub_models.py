@@ -55,10 +55,10 @@ def run(model: str, *arguments: str) -> Result:
     return assay("run", "data.csv", "-m", model, *arguments)
 
 
-def assert_error(result: Result, code: str, *said: str) -> None:
+def assert_error(result: Result, code: str, *message: str) -> None:
     text = " ".join(result.err.split())
     assert (result.status, code in text) == (2, True), result.err
-    assert [one for one in said if one not in text] == [], text
+    assert [one for one in message if one not in text] == [], text
     assert "Traceback" not in text
 
 
@@ -148,7 +148,7 @@ def test_a_hub_that_fails_or_is_gone_is_named(
 
 
 @pytest.mark.parametrize(
-    ("address", "said"),
+    ("address", "message"),
     [
         ("http://name:password@127.0.0.1:1", "cannot be reached"),
         ("no-address", "cannot be reached"),
@@ -156,11 +156,11 @@ def test_a_hub_that_fails_or_is_gone_is_named(
     ],
 )
 def test_an_endpoint_that_is_none_is_shown_without_its_password(
-    hub: HubServer, here: pytest.MonkeyPatch, address: str, said: str
+    hub: HubServer, here: pytest.MonkeyPatch, address: str, message: str
 ) -> None:
     here.setattr("huggingface_hub.constants.ENDPOINT", address)
     result = run("hf:org/name")
-    assert_error(result, "MODEL-014", said, "check HF_ENDPOINT")
+    assert_error(result, "MODEL-014", message, "check HF_ENDPOINT")
     assert "password" not in result.err
 
 
@@ -245,12 +245,12 @@ NOTHING_TO_LOAD: list[tuple[dict[str, Content], tuple[str, ...]]] = [
 ]
 
 
-@pytest.mark.parametrize(("files", "said"), NOTHING_TO_LOAD)
+@pytest.mark.parametrize(("files", "message"), NOTHING_TO_LOAD)
 def test_a_repository_without_a_model_says_what_is_in_it(
-    hub: HubServer, here: pytest.MonkeyPatch, files: dict[str, Content], said: tuple[str, ...]
+    hub: HubServer, here: pytest.MonkeyPatch, files: dict[str, Content], message: tuple[str, ...]
 ) -> None:
     hub.add_model("org/name", files)
-    assert_error(run("hf:org/name"), "MODEL-018", *said)
+    assert_error(run("hf:org/name"), "MODEL-018", *message)
     assert hub.asked("GET /content/") == [], "no weights are downloaded"
 
 
@@ -285,7 +285,7 @@ def test_a_model_with_its_own_code_names_the_flag_before_weights_are_downloaded(
     assert hub.asked("GET /content/") == []
 
 
-def test_a_machine_without_the_client_is_told_what_to_install(
+def test_a_machine_without_the_client_is_reported_what_to_install(
     hub: HubServer, here: pytest.MonkeyPatch
 ) -> None:
     import importlib.util

@@ -1,4 +1,4 @@
-"""A broken file of judge prompts: every entry's fault is named, with its line, before a judge is asked."""
+"""A broken file of judge prompts: every error has its line and appears before a judge is queried."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A worker that finds other files than the run under the same name is told from one that finds the same.
+"""A worker whose files differ from the run's under the same name is distinguished from one with equal files.
 
 Workers here are real, and started after the files have changed: as one that replaces another, or that is on
 another node. Weights are never read, so that none are needed.
@@ -54,7 +54,7 @@ def rewritten(path: Path, old: str, new: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("made", "change", "said"),
+    ("made", "change", "message"),
     [
         (folder, lambda at: rewritten(at / "model-1.safetensors", "w", "W"), "model-1.safetensors is "),
         (folder, lambda at: rewritten(at / "tokenizer.json", "{}", "[]"), "tokenizer.json is "),
@@ -68,7 +68,7 @@ def rewritten(path: Path, old: str, new: str) -> None:
     ids=["weights", "tokenizer", "config", "shard", "generation", "template", "no template", "gguf"],
 )
 def test_another_model_under_the_same_name(
-    made: Callable[[], Path], change: Callable[[Path], object], said: str
+    made: Callable[[], Path], change: Callable[[Path], object], message: str
 ) -> None:
     path = made()
     backend = open_model(RunSettings(model=f"hf:{path}", workers=1))
@@ -81,7 +81,7 @@ def test_another_model_under_the_same_name(
         backend.close()
     (problem,) = caught.value.problems
     assert problem.code == "WORKER-009"
-    begins = f"a worker on {platform.node()} has another model under hf:{path} than the run: {said}"
+    begins = f"a worker on {platform.node()} has another model under hf:{path} than the run: {message}"
     assert problem.what.startswith(begins)
     assert ", in the run " in problem.what
     assert "storage that all nodes share" in problem.fix

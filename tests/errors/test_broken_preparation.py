@@ -1,4 +1,4 @@
-"""Scripts that cannot make their data: what is missing, what the script said, and the fix; exit status 2."""
+"""Scripts that fail to create their data: the cause, the script's output and the fix; exit status 2."""
 
 from __future__ import annotations
 

@@ -65,8 +65,8 @@ BEFORE_THE_RUN = [
     ("fine.py", ("--method", "gen"), "LEAP-009", ("'gen'", "loglikelihood", "use --method ppl")),
     ("fine.py:rivers", (), "LEAP-010", ("there is no task 'rivers'", "'fine'")),
     ("fine.py", ("--score-by", "per_char"), "USAGE-007", ("'score_by'", "process_results")),
-    ("fine.py", ("--split", "test"), "USAGE-007", ("'split'", "has_test_docs()")),
-    ("fine.py", ("--samples", "3"), "USAGE-007", ("'samples'", "a Task class")),
+    ("fine.py", ("--split", "test"), "USAGE-007", ("--split", "has_test_docs()")),
+    ("fine.py", ("--samples", "3"), "USAGE-007", ("--samples", "a Task class")),
 ]
 
 AFTER_THE_MODEL = [

@@ -1,4 +1,4 @@
-"""What is wrong with a team's file is told before anything listens; exit status 2."""
+"""Errors in a team's settings file appear before the server starts; exit status 2."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CSV = "question,A,B,answer\n1+1=,1,2,B\n"
 
 
 @pytest.mark.parametrize(
-    ("file", "code", "said"),
+    ("file", "code", "message"),
     [
         ("unknown_setting.toml", "TEAM-050", ("'worker'", "did you mean 'workers'?", "assay-team.toml")),
         ("wrong_value.toml", "TEAM-050", ("'workers'", "'two'")),
@@ -25,11 +25,13 @@ _CSV = "question,A,B,answer\n1+1=,1,2,B\n"
         ("not_a_datasets_setting.toml", "TEAM-052", ("[dataset.sums]", "'out'")),
     ],
 )
-def test_a_broken_team_file_is_told(workdir: Path, file: str, code: str, said: tuple[str, ...]) -> None:
+def test_a_broken_team_file_is_reported(
+    workdir: Path, file: str, code: str, message: tuple[str, ...]
+) -> None:
     shutil.copy(BROKEN / file, workdir / "assay-team.toml")
     (workdir / "sums.csv").write_text(_CSV)
     result = assay("serve", "--port", "0")
     assert result.status == 2, result
     assert code in result.err
-    for part in said:
+    for part in message:
         assert part in result.err.replace("\n", " "), result.err

@@ -81,7 +81,7 @@ OF_OTHERS: list[tuple[str, tuple[str, ...], str, tuple[str, ...]]] = [
     ("misspelt_argument", (), "SCORE-002", ("no argument 'option'", "did you mean 'options'")),
     ("no_argument", (), "SCORE-002", ("'last_option_postprocess' needs the argument 'options'",)),
     ("fine", ("--dataset-arg", "postproces=x"), "USAGE-007", ("did you mean 'postprocess'", "'params'")),
-    ("fine", ("--split", "test", "--stride", "3"), "USAGE-007", ("'split'", "'stride'")),
+    ("fine", ("--split", "test", "--stride", "3"), "USAGE-007", ("--split", "--stride")),
     ("fine", ("--dataset-arg", "data=nowhere.jsonl"), "SOURCE-001", ("nowhere.jsonl",)),
 ]
 

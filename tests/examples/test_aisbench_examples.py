@@ -1,7 +1,7 @@
 """The datasets of examples/aisbench over real data: what is asked, which answers are right, that all score.
 
 The first row's prompts are kept in `prompts/aisbench` (fakes/kept_prompts.py). After a change that is meant,
-`ASSAY_WRITE_PROMPTS=1` writes them anew; the difference is then read like any other.
+`ASSAY_WRITE_PROMPTS=1` updates them; review the difference like any other.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def snapshot(example: Example, data: Path) -> str:
     parts = []
     for is_chat in (False, True):
         shown = "\n".join(described(next(asks_of(compiled(example, data, is_chat=is_chat)))))
-        # Where the data lies is no part of what is asked.
+        # The path of the data is not part of a request.
         shown = shown.replace(str(data), "DATA")
         parts.append(f"=== {'chat' if is_chat else 'text'}, {digest(shown)}")
         parts.append(blotted(shown, own_texts))
@@ -218,7 +218,7 @@ def test_media_stand_where_the_row_has_them(shared_data: Path) -> None:
     assert len(asked) == len(questions)
     for (ask,), (question, _, image) in zip(asked, questions, strict=True):
         message = only_message(ask)
-        assert message.shown == (
+        assert message.display_text == (
             f"[image {shared_data}/easy_vqa/images/{image}.png 64x64]\n"
             f"Look at the picture: {question} Answer in one word."
         )
@@ -228,7 +228,9 @@ def test_media_stand_where_the_row_has_them(shared_data: Path) -> None:
         message = only_message(ask)
         (clip,) = message.media
         assert clip.path == str(shared_data / "spoken_digits" / f"{digit}_george_0.wav")
-        assert message.shown.startswith("Which digit is spoken here? Reply with the figure alone.\n[audio ")
+        assert message.display_text.startswith(
+            "Which digit is spoken here? Reply with the figure alone.\n[audio "
+        )
 
 
 # --- right answers and wrong ones ---
@@ -239,15 +241,15 @@ Said: TypeAlias = str | tuple[str, ...] | int
 Say: TypeAlias = Callable[[Sample], Said]
 
 
-def answered(request: Request, said: Said) -> AnsweredRequest:
+def answered(request: Request, message: Said) -> AnsweredRequest:
     """Answer a request."""
     outcome: Completion | Likelihood
     if isinstance(request.ask, Span):
-        outcome = Likelihood(0.0 if said == request.index else -50.0, 10, 1, 1, None, 1)
+        outcome = Likelihood(0.0 if message == request.index else -50.0, 10, 1, 1, None, 1)
     else:
         assert isinstance(request.ask, Generate)
-        turns = said if isinstance(said, tuple) else ()
-        text = said[-1] if isinstance(said, tuple) else str(said)
+        turns = message if isinstance(message, tuple) else ()
+        text = message[-1] if isinstance(message, tuple) else str(message)
         output = Output(text, Finish.END, 1, turns=turns)
         outcome = Completion((output,) * request.ask.sampling.n, 1)
     return AnsweredRequest(request, Response(request.id, request.key, outcome))
@@ -370,7 +372,7 @@ def test_gsm8k_judges_real_solutions_as_their_authors_did(shared_data: Path) -> 
     assert len(models) == 4
     for model in models:
         solutions = {row["question"]: row[model]["solution"] for row in rows}
-        finished, _ = evaluated(one, lambda row, said=solutions: said[row.fields["question"]])  # type: ignore[misc]
+        finished, _ = evaluated(one, lambda row, message=solutions: message[row.fields["question"]])  # type: ignore[misc]
         for score, row in zip(finished.scores, rows, strict=True):
             assert (score.value == 1) == row[model]["is_correct"], row[model]["solution"]
 
@@ -410,10 +412,10 @@ def said_by(model: str) -> Callable[[str], str]:
 
     def reply(shown: str) -> str:
         right = re.search(r"Right (?:result|answer): (.*)", shown)
-        said = re.search(model, shown, re.DOTALL)
+        message = re.search(model, shown, re.DOTALL)
         assert right is not None
-        assert said is not None
-        return "A" if right[1] in said[1] else "B: it says something else"
+        assert message is not None
+        return "A" if right[1] in message[1] else "B: it says something else"
 
     return reply
 
@@ -425,7 +427,7 @@ def said_by(model: str) -> Callable[[str], str]:
         ("xquad-judge", "answer", r"Answer of a candidate: (.*)\n\nDoes"),
     ],
 )
-def test_a_judge_decides_and_is_told_nothing_by_the_model(
+def test_a_judge_decides_and_is_reported_nothing_by_the_model(
     name: str, gold: str, model: str, shared_data: Path
 ) -> None:
     one = compiled(known(name), shared_data)
@@ -509,7 +511,7 @@ def commands() -> list[list[str]]:
     ]
 
 
-def test_every_config_is_tried_and_stands_in_the_tables_of_tasks(shared_data: Path) -> None:
+def test_every_config_is_tried_and_is_in_the_tables_of_tasks(shared_data: Path) -> None:
     assert {one.path for one in KNOWN} == set(find_config_files(EXAMPLES))
     assert {path.name for path in EXAMPLES.iterdir() if path.is_dir()} == set(FOLDERS)
     for example in KNOWN:
@@ -564,13 +566,13 @@ def test_a_model_that_sees_and_hears_is_shown_every_file(shared_data: Path, work
             *("--model-arg", "describe=true", "--out", name),
         )
         assert result.status == 0, result.out + result.err
-        said = [
+        message = [
             line["outcome"]["outputs"][0]["text"] for line in json_lines(workdir / name / "responses.jsonl")
         ]
         numbers = [0] * 5 if kind == "image" else range(5)
         sizes = [(shared_data / pattern.format(number)).stat().st_size for number in numbers]
         subtype = {"image": "png", "audio": "wav"}[kind]
-        assert said == [f"{kind}/{subtype} of {size} bytes" for size in sizes]
+        assert message == [f"{kind}/{subtype} of {size} bytes" for size in sizes]
 
 
 def test_the_summary_of_mmlu_tells_its_groups(shared_data: Path, workdir: Path) -> None:

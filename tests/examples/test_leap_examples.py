@@ -1,7 +1,7 @@
 """The collection of examples/leap over real data: what is asked, which answer is right, that all is scored.
 
 The first document's prompts are kept in `prompts/leap` (fakes/kept_prompts.py). After a change that is meant,
-`ASSAY_WRITE_PROMPTS=1` writes them anew; the difference is then read like any other.
+`ASSAY_WRITE_PROMPTS=1` updates them; review the difference like any other.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def compiled(name: str, data: Path, **settings: object) -> CompiledDataset:
     (one,) = compile_datasets(
         (f"{EXAMPLES}:{name}",),
         TaskSettings(**settings),  # type: ignore[arg-type]  # what the test names
-        said={},
+        given={},
         meta=None,
         data_root=str(data),
         split=None,

@@ -1,7 +1,7 @@
 """The datasets of examples/llmbox over real data: what is asked, and that all of it is scored.
 
 The first row's prompts are kept in `prompts/llmbox` (fakes/kept_prompts.py). After a change that is meant,
-`ASSAY_WRITE_PROMPTS=1` writes them anew; the difference is then read like any other.
+`ASSAY_WRITE_PROMPTS=1` updates them; review the difference like any other.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def compiled(example: Example, data: Path, **settings: object) -> list[CompiledD
     return compile_datasets(
         (f"{EXAMPLES / example.name}.py{example.selection}",),
         TaskSettings(**settings),  # type: ignore[arg-type]  # what the test names
-        said={},
+        given={},
         meta=None,
         data_root=str(data),
         split=None,
@@ -166,7 +166,7 @@ def test_gsm8k_repeats_its_instruction_and_parts_examples_by_an_empty_line(share
     block = r"Answer the following question\.\n\nQuestion: [^\n]+\nAnswer:"
     solved = block + r" [^\n]+ So the answer is -?\d+\.\n\n"
     assert re.fullmatch(f"({solved}){{4}}{block}", first_prompt(one))
-    # Fewer exemplars than shots: all are shown, and a person is told.
+    # Fewer exemplars than shots: all are shown, with a note.
     (one,) = compiled(known("gsm8k"), shared_data, shots=8, cot="base", limit=Limit(1, "first"))
     assert re.fullmatch(f"({solved}){{4}}{block}", first_prompt(one))
     assert any("there are only 4 examples" in note for note in one.notes)

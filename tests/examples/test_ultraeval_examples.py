@@ -1,7 +1,7 @@
 """The datasets of examples/ultraeval over real data: what is prepared, asked and scored.
 
 The first row's prompts are kept in `prompts/ultraeval` (fakes/kept_prompts.py). After a change that is meant,
-`ASSAY_WRITE_PROMPTS=1` writes them anew; the difference is then read like any other.
+`ASSAY_WRITE_PROMPTS=1` updates them; review the difference like any other.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def compiled(name: str, **settings: object) -> list[CompiledDataset]:
     return compile_datasets(
         (name,),
         TaskSettings(**settings),  # type: ignore[arg-type]  # what the test names
-        said={},
+        given={},
         meta=None,
         data_root=None,
         split=None,

@@ -10,12 +10,12 @@ from assay.backends.workers.messages import (
     Batch,
     BatchFinished,
     BatchResponses,
+    ReceivedEvent,
     WorkerDied,
     WorkerEvent,
     WorkerReady,
 )
 from assay.backends.workers.model_check import OpenedModel
-from assay.backends.workers.worker_group import ReceivedEvent
 from assay.core.model import ModelIdentity
 from assay.core.request import Request
 from assay.core.response import Completion, Finish, Output, Response
@@ -82,7 +82,9 @@ class FakeCrew:
     def listen(self, timeout_s: float) -> Sequence[ReceivedEvent]:
         self.clock += self.step_s
         self._n_steps += 1
-        words = [ReceivedEvent(worker, said) for worker in list(self.hands) for said in self._step(worker)]
+        words = [
+            ReceivedEvent(worker, message) for worker in list(self.hands) for message in self._step(worker)
+        ]
         death = self.dies_by_itself(self._n_steps)
         if death is not None and self.hands:
             worker = min(self.hands)
@@ -123,16 +125,16 @@ class FakeCrew:
             answered.append(answer_to(request))
             hand.n_answered += 1
             hand.at += 1
-        said = _together(batch, answered)
+        message = _together(batch, answered)
         if hand.at == len(batch.requests):
             hand.batches.popleft()
             hand.at = 0
-            said.append(BatchFinished(batch.number, {"tokens": float(hand.n_answered)}))
+            message.append(BatchFinished(batch.number, {"tokens": float(hand.n_answered)}))
             if self.forgets and hand.batches and self.kills(hand.batches[0].requests[0]):
                 # It went on to the next batch before this was sent.
                 del self.hands[worker]
                 return [WorkerDied("it was poisoned")]
-        return said
+        return message
 
 
 def _together(batch: Batch, answered: list[Response]) -> list[WorkerEvent]:

@@ -115,7 +115,7 @@ def _sentence_piece(style: str) -> Any:
 
 
 def byte_lengths(style: str, tokenizer: Any, ids: list[int]) -> list[int]:
-    """Return how many bytes of the text each token stands for, from its name: no offsets are asked."""
+    """Return the number of text bytes of each token, from its name and without offsets."""
     special = set(tokenizer.all_special_ids)
     lengths = []
     for id_, name in zip(ids, tokenizer.convert_ids_to_tokens(ids), strict=True):
@@ -166,7 +166,7 @@ def write_model(folder: Path, tokenizer: Any, family: str = "llama", **config: A
 
 
 class Oracle:
-    """The plainest way to a likelihood: for every token, one forward pass over what stands before it.
+    """The plainest way to a likelihood: for every token, one forward pass over the text before it.
 
     The model never sees the token that is asked for, nor padding, a cache, a mask or company; the softmax is
     over the whole vocabulary, in double precision.
@@ -197,7 +197,7 @@ class Oracle:
         return all(int(self.next(ids[:at]).argmax()) == ids[at] for at in range(first, len(ids)))
 
     def write(self, ids: tuple[int, ...], max_tokens: int, ends: frozenset[int]) -> tuple[int, ...]:
-        """Return what the model writes greedily, the whole text read anew for each token."""
+        """Return what the model writes greedily, with a forward pass over the whole text for each token."""
         written: tuple[int, ...] = ()
         while len(written) < max_tokens and not (written and written[-1] in ends):
             written += (int(self.next(ids + written).argmax()),)

@@ -156,5 +156,5 @@ async def null_content(server: FaultServer, asked: web.Request, body: Body) -> w
 async def wrong_logprobs(server: FaultServer, asked: web.Request, body: Body) -> web.StreamResponse:
     """Reply with more tokens than log-probabilities."""
     wrong = {"tokens": [" a", " b", " c"], "token_logprobs": [-1.0], "text_offset": [0, 2]}
-    said = choice(body, " a b c")
-    return await sent(asked, reply({**said, "logprobs": wrong}))
+    message = choice(body, " a b c")
+    return await sent(asked, reply({**message, "logprobs": wrong}))

@@ -83,8 +83,8 @@ class HubServer:
 
     def environment(self, home: Path, *, token: str | None = None) -> dict[str, str]:
         """Return the variables that lead the clients here, with a cache of their own."""
-        said = {"HF_ENDPOINT": self.endpoint, "HF_HOME": str(home), "HF_HUB_DISABLE_TELEMETRY": "1"}
-        return {**said, **({"HF_TOKEN": token} if token else {})}
+        message = {"HF_ENDPOINT": self.endpoint, "HF_HOME": str(home), "HF_HUB_DISABLE_TELEMETRY": "1"}
+        return {**message, **({"HF_TOKEN": token} if token else {})}
 
     def add_dataset(self, name: str, files: Mapping[str, Content], **settings: Any) -> Repository:
         """Add the repository of a dataset with one commit; `settings` as `Repository` takes them."""
@@ -321,7 +321,7 @@ def hub_on_loopback() -> Iterator[HubServer]:
 def _described(
     repository: Repository, commit: Commit, *, with_blobs: bool = False, is_brief: bool = False
 ) -> dict[str, Any]:
-    said: dict[str, Any] = {
+    message: dict[str, Any] = {
         "_id": commit.sha[:24],
         "id": repository.name,
         "author": repository.name.rpartition("/")[0] or "huggingface",
@@ -336,56 +336,59 @@ def _described(
         "lastModified": _TIME,
     }
     if is_brief:
-        return said
-    said["cardData"] = commit.card
-    said["siblings"] = [
+        return message
+    message["cardData"] = commit.card
+    message["siblings"] = [
         _sibling(blob) if with_blobs else {"rfilename": path} for path, blob in commit.files.items()
     ]
-    said["usedStorage"] = sum(blob.size for blob in commit.files.values())
+    message["usedStorage"] = sum(blob.size for blob in commit.files.values())
     if repository.kind == "model":
-        said |= _model_facts(repository, commit)
-    return said
+        message |= _model_facts(repository, commit)
+    return message
 
 
 def _model_facts(repository: Repository, commit: Commit) -> dict[str, Any]:
     config = commit.files.get("config.json")
     weights = repository.weights(commit)
-    said: dict[str, Any] = {
+    message: dict[str, Any] = {
         "modelId": repository.name,
         "library_name": "transformers",
         "pipeline_tag": "text-generation",
         "spaces": [],
     }
     if config is not None:
-        told = json.loads(config.read())
-        said["config"] = {key: told[key] for key in ("architectures", "model_type") if key in told}
-        said["transformersInfo"] = {"auto_model": "AutoModelForCausalLM", "pipeline_tag": "text-generation"}
+        reported = json.loads(config.read())
+        message["config"] = {key: reported[key] for key in ("architectures", "model_type") if key in reported}
+        message["transformersInfo"] = {
+            "auto_model": "AutoModelForCausalLM",
+            "pipeline_tag": "text-generation",
+        }
     if weights:
-        said["safetensors"] = {"parameters": weights, "total": sum(weights.values())}
-    return said
+        message["safetensors"] = {"parameters": weights, "total": sum(weights.values())}
+    return message
 
 
 def _sibling(blob: Blob) -> dict[str, Any]:
-    said: dict[str, Any] = {"rfilename": blob.path, "size": blob.size, "blobId": blob.oid}
+    message: dict[str, Any] = {"rfilename": blob.path, "size": blob.size, "blobId": blob.oid}
     if blob.is_large:
-        said["lfs"] = {"sha256": blob.sha256, "size": blob.size, "pointerSize": 134}
-    return said
+        message["lfs"] = {"sha256": blob.sha256, "size": blob.size, "pointerSize": 134}
+    return message
 
 
 def _entry(commit: Commit, path: str, *, is_expanded: bool) -> dict[str, Any]:
     blob = commit.files.get(path)
     if blob is None:
-        said: dict[str, Any] = {"type": "directory", "oid": commit.sha, "size": 0, "path": path}
+        message: dict[str, Any] = {"type": "directory", "oid": commit.sha, "size": 0, "path": path}
     else:
-        said = {"type": "file", "oid": blob.oid, "size": blob.size, "path": path}
+        message = {"type": "file", "oid": blob.oid, "size": blob.size, "path": path}
         if blob.is_large:
-            said["lfs"] = {"oid": blob.sha256, "size": blob.size, "pointerSize": 134}
+            message["lfs"] = {"oid": blob.sha256, "size": blob.size, "pointerSize": 134}
     if is_expanded:
-        said["lastCommit"] = {"id": commit.sha, "title": commit.title, "date": _TIME}
+        message["lastCommit"] = {"id": commit.sha, "title": commit.title, "date": _TIME}
         if blob is not None:
             scan = {"status": "safe", "avScan": {"status": "safe"}, "pickleImportScan": None}
-            said["securityFileStatus"] = scan
-    return said
+            message["securityFileStatus"] = scan
+    return message
 
 
 async def _paths_info(asked: web.Request, commit: Commit) -> web.Response:
@@ -400,20 +403,25 @@ async def _paths_info(asked: web.Request, commit: Commit) -> web.Response:
 
 
 def _refs(repository: Repository) -> dict[str, list[dict[str, str]]]:
-    said: dict[str, list[dict[str, str]]] = {"branches": [], "converts": [], "tags": [], "pullRequests": []}
+    message: dict[str, list[dict[str, str]]] = {
+        "branches": [],
+        "converts": [],
+        "tags": [],
+        "pullRequests": [],
+    }
     for name, commit in repository.refs.items():
         key = "tags" if name.startswith("refs/tags/") else "branches"
         if name.startswith("refs/convert/"):
             key = "converts"
         ref = name if name.startswith("refs/") else f"refs/heads/{name}"
-        said[key].append({"name": ref.split("/", 2)[2], "ref": ref, "targetCommit": commit.sha})
-    return said
+        message[key].append({"name": ref.split("/", 2)[2], "ref": ref, "targetCommit": commit.sha})
+    return message
 
 
 def _history(commit: Commit | None) -> Iterator[dict[str, Any]]:
     while commit is not None:
-        said = {"id": commit.sha, "title": commit.title, "message": "", "date": _TIME, "authors": []}
-        yield said
+        message = {"id": commit.sha, "title": commit.title, "message": "", "date": _TIME, "authors": []}
+        yield message
         commit = commit.parent
 
 
@@ -425,8 +433,8 @@ def _token(asked: web.Request) -> str | None:
 
 
 def _error(status: int, message: str, *, code: str | None = None, **headers: str) -> web.Response:
-    said = {**headers, _MESSAGE: message, **({_CODE: code} if code else {})}
-    return web.json_response({"error": message}, status=status, headers=said)
+    expected = {**headers, _MESSAGE: message, **({_CODE: code} if code else {})}
+    return web.json_response({"error": message}, status=status, headers=expected)
 
 
 def _range(asked: web.Request, size: int) -> tuple[int, int] | None:

@@ -25,7 +25,7 @@ PIECE = re.compile(r"\s*\S{1,4}|\s+")
 
 
 def logprobs(text: str, *, has_bos: bool = False) -> list[float]:
-    """The likelihood of each piece follows from all that stands before it, and from itself."""
+    """The likelihood of each piece depends on the text before it and on the piece itself."""
     numbers = [-(1 + _number(text[: piece.end()]) % 5000) / 1000 for piece in PIECE.finditer(text)]
     return numbers if has_bos else numbers[1:]
 

@@ -17,7 +17,7 @@ def completion(text: str, finish: Finish = Finish.END) -> Completion:
 
 
 class ScriptedJudge:
-    """Replies what a function makes of the user's message; a text stands for a whole reply."""
+    """Replies what a function makes of the user's message; a text is a whole reply."""
 
     def __init__(self, script: Callable[[str], Reply]) -> None:
         self._script = script

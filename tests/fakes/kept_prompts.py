@@ -1,7 +1,7 @@
 """Prompts kept in files by tests of examples: written down as text, without the words of the data.
 
 The data is not ours to keep, so words that do not stand in the example's own texts are blotted out; a hash of
-the whole stands beside them.
+the whole is beside them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
 
 
 def check_kept(path: Path, now: str) -> None:
-    """Compare with what is kept; after a change that is meant, ASSAY_WRITE_PROMPTS=1 writes it anew."""
+    """Compare with what is kept; after an intended change, ASSAY_WRITE_PROMPTS=1 updates them."""
     if os.environ.get("ASSAY_WRITE_PROMPTS"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(now, encoding="utf-8")
@@ -30,7 +30,7 @@ def check_kept(path: Path, now: str) -> None:
 
 
 def described(asked: Sequence[Ask]) -> Iterator[str]:
-    """Yield each prompt once, and below it what is wanted; a text that is scored stands behind `┃`."""
+    """Yield each prompt once, followed by the request; a scored text follows `┃`."""
     shown = None
     for ask in asked:
         if isinstance(ask, Span):
@@ -53,7 +53,7 @@ def written(prompt: Prompt) -> str:
     """Return a prompt as a text."""
     if isinstance(prompt, str):
         return prompt
-    return "\n".join(f"<{message.role}>{message.shown}</{message.role}>" for message in prompt)
+    return "\n".join(f"<{message.role}>{message.display_text}</{message.role}>" for message in prompt)
 
 
 def blotted(text: str, own_texts: Iterable[str]) -> str:

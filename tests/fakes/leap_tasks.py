@@ -129,7 +129,7 @@ def contexts(one: Compilation[LeapTask]) -> list[str]:
 
 
 def before(ask: Ask) -> Prompt:
-    """Return what stands before the answer."""
+    """Return the text before the answer."""
     if isinstance(ask, Span):
         return replace_final_text(ask.prompt, final_text(ask.prompt)[: ask.start])
     return ask.prompt

@@ -24,7 +24,7 @@ def llama_server(*, n_parallel: int = 2) -> Iterator[str]:
     # Threads that wait for each other crawl on a machine that does other work too.
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
     params.warmup = False
-    # Each prompt is read anew: numbers depend on how many of its tokens are computed together.
+    # Each prompt is computed again: numbers depend on how many of its tokens are computed together.
     params.cache_prompt = False
     server = xllamacpp.Server(params)
     yield f"{server.listening_address}/v1"

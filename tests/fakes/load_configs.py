@@ -58,18 +58,18 @@ def write_synthetic(config: Path, configs: Mapping[str, Mapping[str, Any]]) -> P
 
 def write_trace(config: Path, **arguments: Any) -> Path:
     """Write a config with a trace."""
-    said = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
-    entry = f"dict(abbr='mooncake-trace', type=MooncakeTraceDataset, {said},"
+    message = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+    entry = f"dict(abbr='mooncake-trace', type=MooncakeTraceDataset, {message},"
     columns = '["prompt", "timestamp", "max_out_len"]'
     return _written(config, f'trace_datasets = [{entry} **asked("{{prompt}}", {columns}))]\n')
 
 
 def write_conversations(config: Path, **arguments: Any) -> Path:
     """Write a config with conversations, as the original's preset has them."""
-    said = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+    message = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
     return _written(
         config,
-        f"sharegpt_datasets = [dict(abbr='sharegpt', type=ShareGPTDataset, {said}, "
+        f"sharegpt_datasets = [dict(abbr='sharegpt', type=ShareGPTDataset, {message}, "
         'reader_cfg=dict(input_columns=["question", "answer"], output_column="answer"), '
         "infer_cfg=dict(prompt_template=dict(type=MultiTurnPromptTemplate, template=dict(round=["
         'dict(role="HUMAN", prompt="{question}"), dict(role="BOT", prompt="{answer}")])), '

@@ -48,11 +48,13 @@ def small_model(body: Body) -> Body:
     return reply(*choices, prompt_tokens=len(prompt_of(body)), completion_tokens=3)
 
 
-def choice(body: Body, text: str | None, *, finish: str | None = "stop", index: int = 0, **said: Any) -> Body:
+def choice(
+    body: Body, text: str | None, *, finish: str | None = "stop", index: int = 0, **expected: Any
+) -> Body:
     """One of the texts, as the endpoint that was asked writes it."""
     if "prompt" in body:
         return {"index": index, "text": text, "finish_reason": finish}
-    message = {"role": "assistant", "content": text, **said}
+    message = {"role": "assistant", "content": text, **expected}
     return {"index": index, "message": message, "finish_reason": finish}
 
 
@@ -117,10 +119,10 @@ class OpenAIServer:
         self.n_under_way += 1
         self.most_under_way = max(self.most_under_way, self.n_under_way)
         try:
-            said = await asyncio.to_thread(self.model, body)
+            message = await asyncio.to_thread(self.model, body)
         finally:
             self.n_under_way -= 1
-        return await sent(asked, said)
+        return await sent(asked, message)
 
     async def list_models(self, asked: web.Request) -> web.StreamResponse:
         self.paths.append(asked.path)
@@ -134,17 +136,17 @@ class OpenAIServer:
         return error(401, f"Incorrect API key provided: {shown}")
 
 
-async def sent(asked: web.Request, said: Any) -> web.StreamResponse:
-    if isinstance(said, web.StreamResponse):
-        return said
-    if not isinstance(said, Chunks):
-        return web.Response(body=json.dumps(said).encode(), content_type="application/json")
-    response = web.StreamResponse(headers={"Content-Type": said.content_type})
+async def sent(asked: web.Request, message: Any) -> web.StreamResponse:
+    if isinstance(message, web.StreamResponse):
+        return message
+    if not isinstance(message, Chunks):
+        return web.Response(body=json.dumps(message).encode(), content_type="application/json")
+    response = web.StreamResponse(headers={"Content-Type": message.content_type})
     await response.prepare(asked)
-    for piece in said.pieces:
+    for piece in message.pieces:
         await response.write(piece)
         await asyncio.sleep(0.001)  # So that pieces do not travel together.
-    if said.is_closed_early:
+    if message.is_closed_early:
         assert asked.transport is not None
         asked.transport.close()
     else:
@@ -182,9 +184,9 @@ def poisoned(poison: str, trouble: Model, otherwise: Model = small_model) -> Mod
     return lambda body: (trouble if poison in prompt_of(body) else otherwise)(body)
 
 
-def saying(text: str | None, finish: str | None = "stop", **said: Any) -> Model:
+def saying(text: str | None, finish: str | None = "stop", **message: Any) -> Model:
     """Always say the same."""
-    return lambda body: reply(choice(body, text, finish=finish, **said))
+    return lambda body: reply(choice(body, text, finish=finish, **message))
 
 
 def not_json(body: Body) -> web.Response:

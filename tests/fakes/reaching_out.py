@@ -37,7 +37,7 @@ class Trying(GenerationDataset):
         return [row["a"] for row in self.evaluation_data]
 """
 LINE = _CLASS[: _CLASS.index("{attempt}")].count("\n") + 1
-"""Where the first line of an attempt stands."""
+"""The place of the first line of an attempt."""
 
 IN_ONE_LINE = {
     "socket": "import socket; socket.socket().connect(ADDRESS)",

@@ -32,13 +32,13 @@ class Scored(NamedTuple):
         return None if value is None else float(value)
 
 
-def run_table(path: str, said: str | Callable[[str], str], *flags: str) -> Scored:
+def run_table(path: str, message: str | Callable[[str], str], *flags: str) -> Scored:
     """Run `assay run PATH` on a chat model that says one text, or what a function of the prompt says."""
     bodies: list[Body] = []
 
     def model(body: Body) -> Any:
         bodies.append(body)
-        return reply(choice(body, said if isinstance(said, str) else said(prompt_of(body))))
+        return reply(choice(body, message if isinstance(message, str) else message(prompt_of(body))))
 
     with serving(model) as server:
         # A port may be used again: answers of an earlier server at it must not count.

@@ -55,13 +55,13 @@ def same(one: Likelihood, other: Likelihood, *, has_ids: bool = True) -> None:
         same_places(one.token_starts, other.token_starts)
 
 
-def same_places(told: Sequence[int], exact: Sequence[int]) -> None:
+def same_places(reported: Sequence[int], exact: Sequence[int]) -> None:
     """A server tells the text of a character's parts with the last of them: they share a place, no other."""
-    assert len(told) == len(exact)
-    for at, (one, other) in enumerate(zip(told, exact, strict=True)):
-        shares = at > 0 and one == told[at - 1]
-        following = next((later for later in told[at:] if later > one), math.inf)
-        assert one == other or (shares and one < other < following), (told, exact)
+    assert len(reported) == len(exact)
+    for at, (one, other) in enumerate(zip(reported, exact, strict=True)):
+        shares = at > 0 and one == reported[at - 1]
+        following = next((later for later in reported[at:] if later > one), math.inf)
+        assert one == other or (shares and one < other < following), (reported, exact)
 
 
 def close(one: Outcome, other: Outcome) -> None:

@@ -1,6 +1,6 @@
 """A server that scores by the real logits of a tiny model, in every protocol that servers have for it.
 
-What it can do is chosen, so that it stands for vLLM, for servers that repeat a prompt, and for such that tell
+Configurable, so that it simulates vLLM, servers that repeat a prompt, and servers that return
 the likeliest tokens alone.
 """
 
@@ -35,7 +35,7 @@ class Powers:
     is_refusing: bool = True
     """Whether it says no to fields that it does not have, or acts as if they were not there."""
     shows_halves: bool = False
-    """Whether a part of a character is told as such, or as nothing until the character ends."""
+    """Whether a part of a character is returned as such, or as nothing until the character is complete."""
     drops_spaces: bool = False
     """Whether the space in front of a word is lost, as where SentencePiece decodes tokens one by one."""
     content_form: bool = False
@@ -118,10 +118,10 @@ class ScoringServer:
         body = json.loads(await asked.read())
         self.bodies.append(body)
         self.paths.append(asked.path)
-        said = await asyncio.to_thread(self._said, asked.path, body)
-        if isinstance(said, web.StreamResponse):
-            return said
-        return web.Response(body=json.dumps(said).encode(), content_type="application/json")
+        message = await asyncio.to_thread(self._said, asked.path, body)
+        if isinstance(message, web.StreamResponse):
+            return message
+        return web.Response(body=json.dumps(message).encode(), content_type="application/json")
 
     def _said(self, path: str, body: Body) -> Any:
         if path == "/tokenize":
@@ -171,12 +171,12 @@ class ScoringServer:
 
     def _of_prompt(self, ids: list[int], numbers: list[list[float]]) -> list[Any]:
         texts = self.texts(ids)
-        told: list[Any] = [None]
+        reported: list[Any] = [None]
         for at, id_ in enumerate(ids[1:], 1):
             row = numbers[at - 1]
             rank = 1 + sum(other > row[id_] for other in row)
-            told.append({str(id_): {"logprob": row[id_], "rank": rank, "decoded_token": texts[at]}})
-        return told
+            reported.append({str(id_): {"logprob": row[id_], "rank": rank, "decoded_token": texts[at]}})
+        return reported
 
     def _echoed(self, ids: list[int], numbers: list[list[float]], written: int, n_written: int) -> Body:
         every = [*ids, *([written] if n_written else [])]

@@ -70,8 +70,8 @@ class TeamServer:
         self._log = self.folder / "server.log"
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(self._command, cwd=self.folder, stdout=log, stderr=log)
-        said = eventually(self._address)
-        self._host, self._port = said[1], int(said[2])
+        message = eventually(self._address)
+        self._host, self._port = message[1], int(message[2])
         if found := re.search(r"token, shown only once: (\S+)", self.log()):
             self.token = found[1]
 

@@ -31,7 +31,7 @@ class Shown(NamedTuple):
 
     @property
     def left(self) -> str:
-        """What stands there in the end."""
+        """The final screen."""
         return self.frames[-1] if self.frames else ""
 
 

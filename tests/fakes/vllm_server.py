@@ -37,9 +37,9 @@ def vllm_server(folder: Path, log: Path) -> Iterator[str]:
     # Threads that wait for each other crawl on a machine that does other work too.
     settings = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": "1"}
     mine = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    with open(log, "wb") as said:
+    with open(log, "wb") as message:
         process = subprocess.Popen(
-            command, stdout=said, stderr=said, env={**mine, **settings, "HF_HUB_OFFLINE": "1"}
+            command, stdout=message, stderr=message, env={**mine, **settings, "HF_HUB_OFFLINE": "1"}
         )
     try:
         _wait_for(process, f"http://127.0.0.1:{port}/health", log)

@@ -1,4 +1,4 @@
-"""Where a written text ends, and what decides it. Models that recite given tokens make every case exact."""
+"""The end of generated texts. Models that recite given tokens make every case exact."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_every_end_token_ends_and_only_those(reciting: Reciting) -> None:
 def test_an_end_token_inside_a_prompt_is_read_and_not_taken_for_padding(
     make_model: MakeModel, oracle: MakeOracle
 ) -> None:
-    """L26: EOS is also the padding here; where it stands in a text, the model sees it, batch or not."""
+    """L26: EOS is also the padding here; if a text contains it, the model sees it, in a batch or alone."""
     folder = make_model()
     tokenizer, truth = make_tokenizer("gpt2"), oracle(folder)
     prompts: list[Prompt] = [

@@ -1,4 +1,4 @@
-"""The strings of the known traps. The large corpora lie in tests/unit/scoring; here is one of each kind."""
+"""Strings of known traps, one of each kind. The large corpora are in tests/unit/scoring."""
 
 from __future__ import annotations
 

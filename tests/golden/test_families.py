@@ -1,4 +1,4 @@
-"""Families that cannot share beginnings, or cannot score at all: never a wrong number, never a crash."""
+"""Model families that cannot share prefixes or cannot score: no wrong number and no crash."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_every_family_scores_and_writes_as_brute_force_does(
     ],
     ids=["reads both ways", "state space", "recurrent"],
 )
-def test_families_that_cannot_be_scored_are_refused_when_they_are_loaded(
+def test_families_that_cannot_be_scored_are_rejected_when_they_are_loaded(
     make_model: MakeModel, family: str, config: dict[str, Any], why: str
 ) -> None:
     """L38: a model that sees the answer it is asked about, or has no cache, is an error with its reason."""

@@ -36,11 +36,11 @@ def test_what_the_table_names_exists(file: str, test: str) -> None:
 
 
 def test_golden_tests_and_the_table_say_the_same() -> None:
-    said = {
+    message = {
         (number, f"golden/{path.name}", test)
         for path in HERE.glob("test_*.py")
         if path.name != Path(__file__).name
         for test, docstring in docstrings(f"golden/{path.name}").items()
         for number in re.findall(r"\bL\d+\b", docstring.partition(":")[0]) or ["no number"]
     }
-    assert said == {row for row in NAMED if row[1].startswith("golden/")}
+    assert message == {row for row in NAMED if row[1].startswith("golden/")}

@@ -175,7 +175,7 @@ def test_batches_order_and_company_change_no_number(make_model: MakeModel) -> No
             open_backend(f"hf:{folder}", {"max_batch": "7", "lane_tokens": "64"}),
             open_backend(f"hf:{folder}", {"batch_tokens": "200"}),
             warm,
-            warm,  # Its prefixes are there already: what was kept must serve as well as what is read anew.
+            warm,  # Its prefixes are cached: they must serve as well as computed ones.
         ]
     ):
         make_random(seed, "order").shuffle(order)
@@ -278,7 +278,7 @@ def test_labels_add_up_their_spellings_and_report_their_mass(
 def test_the_unconditional_likelihood_has_the_prefix_of_an_empty_context(
     make_model: MakeModel, oracle: MakeOracle
 ) -> None:
-    """L37: log P(option) stands on BOS or EOS alone, as any text without a context."""
+    """L37: log P(option) is conditioned on BOS or EOS alone, as for any text without a context."""
     folder = make_model("llama", "qwen")
     tokenizer, truth = make_tokenizer("qwen"), oracle(folder)
     (alone,) = outcomes(open_backend(f"hf:{folder}", {}), [Span(" apple", 0)])

@@ -1,4 +1,4 @@
-"""What a model is shown: joins, templates, gold answers, and the solved examples before a question."""
+"""Prompts: boundaries, templates, right answers, and few-shot examples."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def mcq(n: int, **changes: Any) -> dict[str, Any]:
     }
 
 
-def compiled(path: str, said: TableMeta | None = None, **settings: Any) -> Task:
-    return compile_table(path, TaskSettings(**settings), said).task
+def compiled(path: str, message: TableMeta | None = None, **settings: Any) -> Task:
+    return compile_table(path, TaskSettings(**settings), message).task
 
 
 # --- joins ---
@@ -51,9 +51,9 @@ def test_spaces_at_the_join_belong_to_the_answer_and_are_never_doubled(
     tmp_path: Path, end: str, is_chat: bool
 ) -> None:
     """L10 L37: however the template ends, an answer is never set off twice, nor by a space of the context."""
-    said = TableMeta(human_prompt="{question}\n{option_list}", bot_prompt=end + "{answer}")
+    message = TableMeta(human_prompt="{question}\n{option_list}", bot_prompt=end + "{answer}")
     methods = ("ppl", "prob", "gen")
-    task = compiled(table(tmp_path, [mcq(1)]), said, methods=methods, is_chat=is_chat, score_by="pmi")
+    task = compiled(table(tmp_path, [mcq(1)]), message, methods=methods, is_chat=is_chat, score_by="pmi")
     requests = task.requests(next(task.samples()))
     # Spaces that the author wrote are kept as they are, but they stand on the answer's side.
     joiner = end[len(end.rstrip(" ")) :] or ("" if end.endswith("\n") else " ")
@@ -175,9 +175,7 @@ def test_no_global_generator_is_touched(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("policy", ["first", "random"])
 @pytest.mark.parametrize("is_elsewhere", [False, True])
-def test_a_question_never_stands_among_its_own_examples(
-    tmp_path: Path, policy: str, is_elsewhere: bool
-) -> None:
+def test_a_question_never_is_among_its_own_examples(tmp_path: Path, policy: str, is_elsewhere: bool) -> None:
     """L14: neither the row nor a copy under another id, in other case, spacing or with another answer."""
     rows = [mcq(n) for n in range(8)]
     copies = [mcq(n, id=f"copy{n}", question=f"  What IS\t{n}? ", answer="BA"[n % 2]) for n in range(8)]
@@ -227,8 +225,8 @@ def test_the_number_of_examples_has_one_precedence_and_is_recorded(
     assert assay("run", "data.jsonl", *more).status == 0
     manifest = json.loads((workdir / "run" / "manifest.json").read_text())
     # Nobody said it: the dataset decides, and a table has none.
-    said = None if source == "default" else expected
-    assert manifest["settings"]["shots"] == {"value": said, "source": source}
+    message = None if source == "default" else expected
+    assert manifest["settings"]["shots"] == {"value": message, "source": source}
     assert manifest["tasks"][0]["settings"]["shots"] == expected
     for line in (workdir / "run" / "samples.jsonl").read_text().splitlines():
         (context,) = json.loads(line)["contexts"]

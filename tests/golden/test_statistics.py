@@ -1,4 +1,4 @@
-"""Intervals that cover what they say they cover, by simulation, and failures that stay visible."""
+"""Coverage of intervals, by simulation, and visibility of failures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from assay.scoring.statistics import (
 from cli import assay
 
 N = 1500
-"""Simulated evaluations: the coverage seen lies within 0.017 of the true one, but for three in a thousand."""
+"""Simulated evaluations: coverage is within 0.017 of the true one, except three times in 1,000."""
 
 
 def coverage(estimates: Iterable[Estimate], truth: float) -> float:

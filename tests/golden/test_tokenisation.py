@@ -1,4 +1,4 @@
-"""Where a text is cut into tokens, and what stands in front of it, in the styles of five families."""
+"""Tokenisation of a text and the special tokens in front of it, for five model families."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def lead(style: str, first: int) -> list[int]:
 def test_spans_and_sums_at_every_join_equal_brute_force(
     make_model: MakeModel, oracle: MakeOracle, style: str
 ) -> None:
-    """L1 L6 L8: scored are the tokens that end after the join, each given exactly what stands before it."""
+    """L1 L6 L8: the tokens that end after the boundary are scored, each given exactly the text before it."""
     folder = make_model("llama", style)
     tokenizer, truth = opened(style)[0], oracle(folder)
     asked = [
@@ -210,7 +210,7 @@ def test_text_that_brings_its_own_bos_is_conditioned_on_it() -> None:
     assert encoded.first_scored == 1
 
 
-def test_a_system_message_that_the_template_refuses_begins_the_users_and_is_noted() -> None:
+def test_a_system_message_that_the_template_rejects_begins_the_users_and_is_noted() -> None:
     """L4: a system message is never left out in silence."""
     refusing = (
         "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system role') }}{% endif %}"

@@ -1,4 +1,4 @@
-"""AISBench's document on new datasets, line by line: its code runs as it is written, where it says."""
+"""AISBench's document on new datasets: its code runs as written."""
 
 from __future__ import annotations
 
@@ -25,30 +25,33 @@ PROMPT = "What is 1 + 2?\nRemember to put your final answer within \\boxed{}."
 
 
 @pytest.fixture
-def said(seeds: Path, workdir: Path, empty_cache: None) -> Document:
+def guide(seeds: Path, workdir: Path, empty_cache: None) -> Document:
     return document(seeds / "aisbench.md")
 
 
 def asked_first(config: Path, *, is_chat: bool = True) -> Generate:
     """Return what the model is asked about the first row of a config's one dataset."""
     settings = TaskSettings(is_chat=is_chat)
-    (one,) = compile_datasets((str(config),), settings, said={}, meta=None, data_root=None, split=None)
+    (one,) = compile_datasets((str(config),), settings, given={}, meta=None, data_root=None, split=None)
     asked, *_ = one.task.requests(next(iter(one.task.samples())))
     assert isinstance(asked.ask, Generate)
     return asked.ask
 
 
-def with_rows(said: Document, rows: str) -> Document:
-    start, end = said.loader.index("data_list = "), said.loader.index("        return")
-    return said._replace(loader=f"{said.loader[:start]}data_list = {rows}\n{said.loader[end:]}")
+def with_rows(guide: Document, rows: str) -> Document:
+    start, end = guide.loader.index("data_list = "), guide.loader.index("        return")
+    return guide._replace(loader=f"{guide.loader[:start]}data_list = {rows}\n{guide.loader[end:]}")
 
 
-def with_template(said: Document, name: str, template: str) -> Document:
+def with_template(guide: Document, name: str, template: str) -> Document:
     """Return the document with another template, of those that a comment in its config names."""
-    assert f"# - {name}: " in said.config
-    start, end = said.config.index("        type=PromptTemplate,"), said.config.index("    ),\n    retriever")
-    config = f"{said.config[:start]}        type={name},\n        template={template},\n{said.config[end:]}"
-    return said._replace(config=config.replace("import PromptTemplate", f"import {name}"))
+    assert f"# - {name}: " in guide.config
+    start, end = (
+        guide.config.index("        type=PromptTemplate,"),
+        guide.config.index("    ),\n    retriever"),
+    )
+    config = f"{guide.config[:start]}        type={name},\n        template={template},\n{guide.config[end:]}"
+    return guide._replace(config=config.replace("import PromptTemplate", f"import {name}"))
 
 
 def put(path: Path, text: str) -> Path:
@@ -57,24 +60,24 @@ def put(path: Path, text: str) -> Path:
     return path
 
 
-def in_the_package(said: Document) -> Path:
+def in_the_package(guide: Document) -> Path:
     """Write the files where the document puts them; return the config."""
-    put(PACKAGE / "datasets" / "mydataset.py", said.script)
+    put(PACKAGE / "datasets" / "mydataset.py", guide.script)
     put(PACKAGE / "datasets" / "__init__.py", "from .mydataset import *\n")
-    return put(IN_THE_PACKAGE, said.config)
+    return put(IN_THE_PACKAGE, guide.config)
 
 
-def side_by_side(said: Document) -> Path:
-    put(Path("mydataset.py"), said.script)
-    return put(Path("my_dataset.py"), said.config)
+def side_by_side(guide: Document) -> Path:
+    put(Path("mydataset.py"), guide.script)
+    return put(Path("my_dataset.py"), guide.config)
 
 
 LAYOUTS = [in_the_package, side_by_side]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_the_dataset_is_evaluated(layout: Any, said: Document) -> None:
-    config = layout(said)
+def test_the_dataset_is_evaluated(layout: Any, guide: Document) -> None:
+    config = layout(guide)
     answer = r"3 + 4 is \boxed{7}"
     result = api.run(str(config), model="mock", model_args={"answer": answer}, out="run")
     assert {one["metric"]: (one["value"], one["n"]) for one in result.metrics} == {
@@ -88,37 +91,37 @@ def test_the_dataset_is_evaluated(layout: Any, said: Document) -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_the_prompt_is_the_documents(layout: Any, said: Document) -> None:
-    config = layout(said)
+def test_the_prompt_is_the_documents(layout: Any, guide: Document) -> None:
+    config = layout(guide)
     # The braces of \boxed{} hold no column.
     assert asked_first(config).prompt == (Message("user", PROMPT),)
     assert asked_first(config, is_chat=False).prompt == PROMPT
 
 
 @pytest.mark.parametrize("named", ["my_dataset.py", "my_dataset.py/_datasets", "my_dataset.py:mydataset"])
-def test_the_list_is_found_by_its_suffix(named: str, said: Document) -> None:
-    side_by_side(said)
+def test_the_list_is_found_by_its_suffix(named: str, guide: Document) -> None:
+    side_by_side(guide)
     result = assay("check", named, "--prompts", "0")
     assert result.status == 0, result.err
     assert result.out.count("mydataset  4 rows") == 1
     assert "MyDatasetEvaluator, after mydataset_postprocess" in result.out
 
 
-def test_other_parameters_of_the_entry_go_to_load(said: Document) -> None:
+def test_other_parameters_of_the_entry_go_to_load(guide: Document) -> None:
     gap = "# ... Other dataset initialization parameters ..."
-    assert said.config.count(gap) == 1
-    side_by_side(said._replace(config=said.config.replace(gap, "pairs=[(20, 22)],")))
+    assert guide.config.count(gap) == 1
+    side_by_side(guide._replace(config=guide.config.replace(gap, "pairs=[(20, 22)],")))
     result = api.run("my_dataset.py", model="mock", model_args={"answer": r"\boxed{42}"})
     (accuracy, _) = result.metrics
     assert (accuracy["value"], accuracy["n"]) == (1.0, 1)
 
 
-def test_its_command_finds_the_config_by_name(said: Document, workdir: Path) -> None:
-    in_the_package(said)
-    assert said.command[0] == "ais_bench"
+def test_its_command_finds_the_config_by_name(guide: Document, workdir: Path) -> None:
+    in_the_package(guide)
+    assert guide.command[0] == "ais_bench"
     with serving(saying(r"\boxed{7}")) as server:
         here = ("--openicl-root", ".", "--url", server.url.removesuffix("/v1"))
-        result = assay("as", "aisbench", *said.command[1:], *here)
+        result = assay("as", "aisbench", *guide.command[1:], *here)
     assert result.status == 0, result.err
     assert server.bodies[0]["messages"] == [{"role": "user", "content": PROMPT}]
     (summary,) = workdir.glob("outputs/default/*/summary/*.csv")
@@ -129,24 +132,24 @@ def test_its_command_finds_the_config_by_name(said: Document, workdir: Path) -> 
     ]
 
 
-def test_a_dataset_dict_is_a_dataset_too(said: Document) -> None:
+def test_a_dataset_dict_is_a_dataset_too(guide: Document) -> None:
     written = "return datasets.Dataset.from_list(data_list)"
     splits = "return datasets.DatasetDict(train=%s, test=%s)" % (
         ("datasets.Dataset.from_list(data_list)",) * 2
     )
-    assert said.loader.count(written) == 1
-    side_by_side(said._replace(loader=said.loader.replace(written, splits)))
+    assert guide.loader.count(written) == 1
+    side_by_side(guide._replace(loader=guide.loader.replace(written, splits)))
     assert assay("check", "my_dataset.py").status == 0
 
 
-def test_data_lies_where_the_document_puts_it(said: Document) -> None:
+def test_data_is_where_the_document_puts_it(guide: Document) -> None:
     put(Path("ais_bench/datasets/mydataset/data/test.jsonl"), '{"question": "1?", "answer": "1"}\n')
     file = """Path(get_data_path(kwargs["path"]), "test.jsonl")"""
     imports = "import json\nfrom pathlib import Path\n"
     imports += "from ais_bench.benchmark.datasets.utils.datasets import get_data_path\n"
-    changed = with_rows(said, f"[json.loads(line) for line in {file}.read_text().splitlines()]")
+    changed = with_rows(guide, f"[json.loads(line) for line in {file}.read_text().splitlines()]")
     gap = "# ... Other dataset initialization parameters ..."
-    config = said.config.replace(gap, "path='ais_bench/datasets/mydataset/data',")
+    config = guide.config.replace(gap, "path='ais_bench/datasets/mydataset/data',")
     written = in_the_package(changed._replace(loader=imports + changed.loader, config=config))
     assert "mydataset  1 rows" in assay("check", str(written)).out
 
@@ -160,10 +163,10 @@ MEDIA_TEMPLATE = """dict(round=[dict(role="HUMAN", prompt_mm={
 TURNS_TEMPLATE = 'dict(round=[dict(role="HUMAN", prompt="{question}"), dict(role="BOT", prompt="{answer}")])'
 
 
-def test_several_media_are_joined_as_it_says(said: Document) -> None:
+def test_several_media_are_joined_as_it_says(guide: Document) -> None:
     media = {name: f"https://media.example/{name}" for name in ("image", "video", "audio")}
-    row = {"content": said.content.format(text="What is this?", **media), "answer": "a bell"}
-    changed = with_template(with_rows(said, repr([row])), "MMPromptTemplate", MEDIA_TEMPLATE)
+    row = {"content": guide.content.format(text="What is this?", **media), "answer": "a bell"}
+    changed = with_template(with_rows(guide, repr([row])), "MMPromptTemplate", MEDIA_TEMPLATE)
     config = side_by_side(changed._replace(config=changed.config.replace('["question"]', '["content"]')))
     parts = (
         Text("What is this?"),
@@ -174,9 +177,9 @@ def test_several_media_are_joined_as_it_says(said: Document) -> None:
     assert asked_first(config).prompt == (Message("user", parts),)
 
 
-def test_a_dialogue_of_several_turns_is_asked_turn_by_turn(said: Document) -> None:
+def test_a_dialogue_of_several_turns_is_asked_turn_by_turn(guide: Document) -> None:
     rows = repr([{"question": ["Hello?", "And now?"], "answer": ["Hi", "Bye"]}])
-    changed = with_template(with_rows(said, rows), "MultiTurnPromptTemplate", TURNS_TEMPLATE)
+    changed = with_template(with_rows(guide, rows), "MultiTurnPromptTemplate", TURNS_TEMPLATE)
     config = changed.config.replace("GenInferencer", "MultiTurnGenInferencer")
     ask = asked_first(side_by_side(changed._replace(config=config)))
     assert ask.prompt == (Message("user", "Hello?"),)

@@ -113,10 +113,10 @@ def test_every_sample_is_scored_or_counted_and_what_failed_can_be_asked_again(
             assert server.asked_with(name) > len(faults), name
         failures = {one["request_id"]: one["outcome"] for one in journaled(workdir / "run")}
         assert len(failures) == N_ROWS
-        told = (workdir / "run" / "scores.jsonl").read_text(encoding="utf-8")
+        reported = (workdir / "run" / "scores.jsonl").read_text(encoding="utf-8")
         for name, (_, n_attempts, why) in lasting.items():
             assert server.asked_with(name) == n_attempts, name
-            assert why in told
+            assert why in reported
         attempts = sorted(one.get("attempts", 1) for one in failures.values() if one["type"] == "failure")
         assert attempts == sorted(n_attempts for _, n_attempts, _ in lasting.values())
 
@@ -184,7 +184,7 @@ def test_a_server_that_restarts_loses_nothing(workdir: Path) -> None:
     assert [one["outcome"]["type"] for one in journaled(workdir / "run")] == ["completion"] * N_ROWS
 
 
-def test_a_server_that_refuses_every_input_is_told_once_and_nothing_is_stored(workdir: Path) -> None:
+def test_a_server_that_rejects_every_input_is_reported_once_and_nothing_is_stored(workdir: Path) -> None:
     everything = {"case-": forever(status(400, "max_tokens is too large: 256"))}
     with faulty(everything) as server:
         stopped = run(server.url)
@@ -205,7 +205,7 @@ def test_a_server_that_refuses_every_input_is_told_once_and_nothing_is_stored(wo
     assert summary(workdir / "run")["n_failed"] == 0
 
 
-def test_many_refused_inputs_of_a_run_with_answers_are_failed_samples_each_time(workdir: Path) -> None:
+def test_many_rejected_inputs_of_a_run_with_answers_are_failed_samples_each_time(workdir: Path) -> None:
     refused = {mark(n): forever(status(400, "too long")) for n in range(5, 40)}
     with faulty(refused) as server:
         args = ("concurrency=1",)

@@ -102,7 +102,7 @@ def test_inference_now_evaluation_later_and_again_without_a_model(workdir: Path)
     first = assay(*again, "--mode", "eval")
     assert first.status == 0, first.err
     assert [row[4:] for row in table(folder)[1:]] == [["100.00", "0.00"], ["100.00", "0.00"]]
-    # Another post-processor reads the same answers anew.
+    # Another post-processor reads the same answers.
     edit(workdir / CONFIG, "import SumDataset", "import SumDataset, always_b")
     edit(workdir / CONFIG, "eval_cfg=dict(", "eval_cfg=dict(pred_postprocessor=dict(type=always_b), ")
     second = assay(*again, folder.name, "--mode", "eval")
@@ -240,7 +240,7 @@ def test_a_table_behind_a_service(workdir: Path) -> None:
     assert table(tree(workdir))[1][4:] == ["50.00"]
 
 
-def test_flags_without_effect_are_told(workdir: Path) -> None:
+def test_flags_without_effect_are_reported(workdir: Path) -> None:
     flags = ("--debug", "--merge-ds", "--num-warmups", "3", "--max-num-workers", "2")
     result = assay(
         "as", "aisbench", "--models", "two", "--datasets", "sums_gen", *flags, "--mode", "infer_judge"
@@ -263,7 +263,7 @@ def test_flags_without_effect_are_told(workdir: Path) -> None:
         (("--custom-dataset-path", "x.csv"), "--datasets and --custom-dataset-path are both set"),
     ],
 )
-def test_what_cannot_be_done_is_refused(flags: tuple[str, ...], part: str) -> None:
+def test_what_cannot_be_done_is_rejected(flags: tuple[str, ...], part: str) -> None:
     result = assay("as", "aisbench", "--models", "two", "--datasets", "sums_gen", *flags)
     assert result.status == 2
     assert part in result.err

@@ -77,8 +77,8 @@ def parameters(path: Path) -> dict[str, dict[str, str]]:
 
 
 def common(path: Path) -> dict[str, Any]:
-    said = json.loads(path.read_text(encoding="utf-8"))
-    return {name: stages["total"] for name, stages in said.items()}
+    message = json.loads(path.read_text(encoding="utf-8"))
+    return {name: stages["total"] for name, stages in message.items()}
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
@@ -108,10 +108,10 @@ def test_a_preset_with_a_made_up_dataset_and_its_files(workdir: Path) -> None:
     assert list(rows) == PARAMETERS
     assert {row["N"] for row in rows.values()} == {"8"}
     assert rows["OutputTokens"]["Average"] == "3.0"
-    told = common(folder / "synthetic.json")
-    assert (told["Total Requests"], told["Failed Requests"], told["Max Concurrency"]) == (8, 0, 3)
-    assert told["Total Generated Tokens"] == 24
-    assert told["Total Input Tokens"] == sum(map(len, measured))
+    reported = common(folder / "synthetic.json")
+    assert (reported["Total Requests"], reported["Failed Requests"], reported["Max Concurrency"]) == (8, 0, 3)
+    assert reported["Total Generated Tokens"] == 24
+    assert reported["Total Input Tokens"] == sum(map(len, measured))
     details = lines(folder / "synthetic_details.jsonl")
     assert sorted(row["id"] for row in details) == sorted(map(str, range(8)))
     own = work(workdir) / "bench" / "vllm-api-stream-chat" / "synthetic"
@@ -143,8 +143,8 @@ def test_token_ids_are_drawn_from_the_vocabulary_of_the_models_tokenizer(workdir
 
 def test_a_trace_is_sent_at_its_own_times(workdir: Path, shared_data: Path) -> None:
     path = shared_data / "aisbench_custom" / "test_mooncake_trace.jsonl"
-    said = {"path": str(path), "random_seed": 7, "fixed_schedule_end_offset": 500}
-    write_trace(workdir / "configs/datasets/mooncake_trace_gen.py", **said)
+    message = {"path": str(path), "random_seed": 7, "fixed_schedule_end_offset": 500}
+    write_trace(workdir / "configs/datasets/mooncake_trace_gen.py", **message)
     with serving(streaming_model) as server:
         write_service(workdir / "configs/models/mine.py", server.url, use_timestamp=True, batch_size=1)
         result = perf("--models", "mine", "--datasets", "mooncake_trace_gen", "--num-warmups", "0")
@@ -177,7 +177,7 @@ def test_a_custom_table_with_its_meta_file(workdir: Path) -> None:
     assert list(rows_told) == [name for name in PARAMETERS if name not in ("TPOT", "ITL")]
 
 
-def test_pressure_goes_on_until_the_time_is_up(workdir: Path) -> None:
+def test_pressure_continues_until_the_time_is_up(workdir: Path) -> None:
     write_synthetic(workdir / "configs/datasets/few.py", {"few": {**STRING, "RequestCount": 2}})
     with serving(streaming_model) as server:
         write_service(workdir / "configs/models/mine.py", server.url, batch_size=2, request_rate=50)
@@ -216,20 +216,20 @@ def test_media_are_sent_and_nothing_of_an_evaluator_is_needed(workdir: Path, sha
 
 def test_conversations_are_carried_on(workdir: Path) -> None:
     turns = ["Hi", "Ho", "Well?"]
-    said = [{"from": "gpt" if n % 2 else "human", "value": text} for n, text in enumerate(turns)]
-    (workdir / "chats.json").write_text(json.dumps([{"conversations": said}]), encoding="utf-8")
+    expected = [{"from": "gpt" if n % 2 else "human", "value": text} for n, text in enumerate(turns)]
+    (workdir / "chats.json").write_text(json.dumps([{"conversations": expected}]), encoding="utf-8")
     write_conversations(workdir / "configs/datasets/share.py", path="chats.json", disable_shuffle=True)
     with serving(streaming_model) as server:
         write_service(workdir / "configs/models/mine.py", server.url)
         assert perf("--models", "mine", "--datasets", "share", "--num-warmups", "0").status == 0
         _, second = server.bodies
     assert [message["role"] for message in second["messages"]] == ["user", "assistant", "user"]
-    assert second["messages"][1]["content"] != "Ho", "the model's own answer stands there"
+    assert second["messages"][1]["content"] != "Ho", "the conversation contains the model's own answer"
     details = lines(work(workdir) / "performances/mine/sharegpt_details.jsonl")
     assert [(row["id"], row["turn_id"]) for row in details] == [("1", 0), ("1", 1)]
 
 
-def test_failures_are_counted_told_and_kept_apart(workdir: Path) -> None:
+def test_failures_are_counted_reported_and_kept_apart(workdir: Path) -> None:
     write_configs(workdir)
     with serving(poisoned("left", failing(503, "too busy"), streaming_model)) as server:
         named = ("--models", "vllm_api_stream_chat", "--url", server.url, "--datasets", "sums_gen")
@@ -259,7 +259,7 @@ def test_a_load_without_an_answer_has_no_tables(workdir: Path) -> None:
     assert sorted(path.name for path in folder.iterdir()) == files
 
 
-def test_it_is_told_again_without_the_server(workdir: Path) -> None:
+def test_it_is_reported_again_without_the_server(workdir: Path) -> None:
     write_synthetic(workdir / "configs/datasets/few.py", {"few": {**STRING, "RequestCount": 40}})
     with serving(streaming_model) as server:
         write_service(workdir / "configs/models/mine.py", server.url, batch_size=2)
@@ -274,9 +274,9 @@ def test_it_is_told_again_without_the_server(workdir: Path) -> None:
     after = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert after == before
     viz = ("as", "aisbench", "--mode", "perf_viz", "--reuse")
-    told = assay(*viz, work(workdir).name, "--models", "mine", "--datasets", "few")
-    assert told.status == 0, told.err
-    assert not told.err
+    reported = assay(*viz, work(workdir).name, "--models", "mine", "--datasets", "few")
+    assert reported.status == 0, reported.err
+    assert not reported.err
     stable = assay(*viz, "--summarizer", "stable_stage")
     if stable.status == 0:
         assert "│ E2EL                     │ stable  │" in stable.out
@@ -312,12 +312,12 @@ def test_counters_of_drafted_tokens(workdir: Path) -> None:
 
     with serving(streaming_model, pages={"/metrics": without}) as server:
         refused = perf(*named, "--url", server.url)
-        assert not server.bodies, "told before the load is sent"
+        assert not server.bodies, "reported before the load is sent"
     assert refused.status == 2
     assert "BENCH-031" in refused.err
 
 
-def test_a_server_that_is_gone_is_told_and_the_others_go_on(workdir: Path) -> None:
+def test_a_server_that_is_gone_is_reported_and_the_others_continue(workdir: Path) -> None:
     write_synthetic(workdir / "configs/datasets/few.py", {"few": STRING})
     with serving(streaming_model) as server:
         write_service(workdir / "configs/models/gone.py", "http://127.0.0.1:9/", abbr="gone", model="m")
@@ -354,7 +354,7 @@ def test_the_plan_alone(workdir: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         (
             ("--models", "hf_chat_model", "--datasets", "synthetic_gen_string"),
@@ -373,15 +373,15 @@ def test_the_plan_alone(workdir: Path) -> None:
         (("--reuse", "20200101_000000"), "STORE-005", "20200101_000000"),
     ],
 )
-def test_what_is_refused(workdir: Path, arguments: tuple[str, ...], code: str, said: str) -> None:
+def test_what_is_rejected(workdir: Path, arguments: tuple[str, ...], code: str, message: str) -> None:
     result = perf(*arguments)
     assert result.status == 2
     assert code in result.err
-    assert said in result.err
+    assert message in result.err
     assert not (workdir / "outputs").exists()
 
 
-def test_flags_of_the_other_modes_are_told_to_have_no_effect(workdir: Path) -> None:
+def test_flags_of_the_other_modes_are_reported_to_have_no_effect(workdir: Path) -> None:
     write_configs(workdir)
     speed = ("--pressure", "--num-warmups", "2", "--spec-decode")
     answers = assay("as", "aisbench", "--models", "two", "--datasets", "sums_gen", *speed)

@@ -113,12 +113,12 @@ def table() -> list[list[str]]:
         {"temperature": 0.7, "top_p": 0.9, "top_k": 20, "seed": 7, "stop": ["<end>"], "ignore_eos": True},
     ],
 )
-def test_a_body_holds_what_the_config_says_and_nothing_else(said: Body, mode: tuple[str, ...]) -> None:
+def test_a_body_holds_what_the_config_says_and_nothing_else(respond: Body, mode: tuple[str, ...]) -> None:
     with serving(saying("B")) as server:
-        write_model(server.url, generation_kwargs=said)
+        write_model(server.url, generation_kwargs=respond)
         run("--datasets", "rivers", "--num-prompts", "1", *mode)
     assert server.bodies[0] == {
-        **{"model": "small", "max_tokens": 64, "stream": False, **said},
+        **{"model": "small", "max_tokens": 64, "stream": False, **respond},
         "messages": [{"role": "user", "content": "Where is river 0?"}],
     }
 
@@ -194,11 +194,11 @@ def _in_turn(answers: dict[str, list[str]]) -> Model:
     """Answer a prompt with one text after the other."""
     left = {key: list(texts) for key, texts in answers.items()}
 
-    def said(body: Body) -> Body:
+    def respond(body: Body) -> Body:
         key = next(key for key in left if key in prompt_of(body))
         return reply(choice(body, left[key].pop(0)))
 
-    return said
+    return respond
 
 
 _THREE_EACH = {"first?": ["1", "1", "1"], "second?": ["0", "0", "0"], "third?": ["3", "0", "0"]}
@@ -252,12 +252,12 @@ def _losing_one(body_of_first: str) -> Model:
     """Answer A, but fail the second request for one of the prompts."""
     n_asked: Counter[str] = Counter()
 
-    def said(body: Body) -> Any:
+    def respond(body: Body) -> Any:
         n_asked[prompt_of(body)] += 1
         is_lost = body_of_first in prompt_of(body) and n_asked[prompt_of(body)] == 2
         return error(400, "out of order") if is_lost else reply(choice(body, "A"))
 
-    return said
+    return respond
 
 
 @pytest.mark.parametrize("temperature", [0.7, 0])
@@ -331,7 +331,7 @@ def test_likelihoods_are_asked_for_as_texts_under_faithful() -> None:
         encoding="utf-8",
     )
 
-    def said(body: Body) -> Body:
+    def respond(body: Body) -> Body:
         words = body["prompt"].split(" ")
         texts = [words[0], *(f" {word}" for word in words[1:])]
         tokens = [
@@ -341,7 +341,7 @@ def test_likelihoods_are_asked_for_as_texts_under_faithful() -> None:
         made = choice(body, "x") | {"prompt_logprobs": tokens}
         return reply(made, prompt_tokens=len(texts), completion_tokens=1)
 
-    with serving(said) as server:
+    with serving(respond) as server:
         write_model(server.url, "VLLMCustomAPI", generation_kwargs={"temperature": 0.3, "top_k": 4})
         run("--datasets", "rivers", "--dump-eval-details", *FAITHFUL)
     asked = [body for body in server.bodies if "river" in body["prompt"]]

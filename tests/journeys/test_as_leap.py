@@ -154,7 +154,7 @@ def test_without_flags_texts_are_greedy_and_short_and_the_class_says_how_many_ex
     assert {task["settings"]["fidelity"] for task in manifest["tasks"]} == {"corrected"}
 
 
-def test_flags_without_meaning_are_accepted_and_told(checkout: Path) -> None:
+def test_flags_without_meaning_are_accepted_and_reported(checkout: Path) -> None:
     _, printed = run(
         *("--task", "pets", "--device", "0,1", "--tensor_parallel_size", "2", "--infer_backend", "vllm"),
         *("--gpu_memory_utilization", "0.9", "--max_model_len", "4096", "--write_out"),
@@ -185,7 +185,7 @@ def test_the_folder_of_tasks_may_be_given(checkout: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "message"),
     [
         (["--task", "pet"], "did you mean 'pets'?"),
         (["--task", "q*"], "q*"),
@@ -195,9 +195,9 @@ def test_the_folder_of_tasks_may_be_given(checkout: Path) -> None:
         (["--model_dir", "x"], "--task"),
     ],
 )
-def test_what_cannot_be_done_is_refused(checkout: Path, flags: list[str], said: str) -> None:
+def test_what_cannot_be_done_is_rejected(checkout: Path, flags: list[str], message: str) -> None:
     result = assay("as", "leap", "--model", "mock", "--task_dir", "data", *flags)
-    assert (result.status, said in result.err) == (2, True), result.err
+    assert (result.status, message in result.err) == (2, True), result.err
     assert not Path("runs").exists()
 
 
@@ -244,10 +244,10 @@ def test_the_files_that_the_original_leaves_behind(checkout: Path) -> None:
     assert result["results"]["pets"]["acc"] == round(sum(right) / 7, 4)
     assert list(result["results"]["sounds"]) == ["time", "hit"]
     pairs = [ast.literal_eval(one["f1"]) for one in saved("pets")]
-    both, said, true = (
+    both, message, true = (
         sum(map(test, pairs)) for test in (all, lambda one: bool(one[1]), lambda one: bool(one[0]))
     )
-    assert result["results"]["pets"]["f1"] == round(2 * both / (said + true), 4)
+    assert result["results"]["pets"]["f1"] == round(2 * both / (message + true), 4)
 
 
 def test_a_document_has_its_prompts_what_the_model_gave_and_its_values(checkout: Path) -> None:

@@ -158,7 +158,7 @@ def test_flags_without_effect_are_named_with_what_happens_instead(checkout: Path
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "message"),
     [
         (("--load_in_8bit",), "--load_in_8bit is not supported: weights are not quantised"),
         (
@@ -179,9 +179,11 @@ def test_flags_without_effect_are_named_with_what_happens_instead(checkout: Path
         (("--shots", "many"), "'many' is not a valid integer"),
     ],
 )
-def test_what_would_change_the_numbers_is_refused(checkout: Path, flags: tuple[str, ...], said: str) -> None:
+def test_what_would_change_the_numbers_is_rejected(
+    checkout: Path, flags: tuple[str, ...], message: str
+) -> None:
     result = assay("as", "llmbox", "-m", "smollm2", "-d", "quiz", *flags)
-    assert (result.status, said in result.err) == (2, True), result.err
+    assert (result.status, message in result.err) == (2, True), result.err
     assert not Path("runs").exists()
 
 

@@ -151,7 +151,7 @@ def test_without_details(workdir: Path) -> None:
         (("--custom-dataset-path", "x.csv"), "a config and --custom-dataset-path are both set"),
     ],
 )
-def test_what_cannot_be_done_is_refused(flags: tuple[str, ...], part: str) -> None:
+def test_what_cannot_be_done_is_rejected(flags: tuple[str, ...], part: str) -> None:
     result = assay("as", "opencompass", "eval_sums.py", *flags)
     assert (result.status, "USAGE-006" in result.err) == (2, True)
     assert part in result.err

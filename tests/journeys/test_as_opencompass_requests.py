@@ -93,7 +93,7 @@ def read(folder: Path, kind: str, name: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("kind", "said", "sent"),
+    ("kind", "message", "sent"),
     [
         ("OpenAISDK", "", {"n": 1, "temperature": None, "max_tokens": 33}),
         (
@@ -115,11 +115,11 @@ def read(folder: Path, kind: str, name: str) -> Any:
     ],
 )
 def test_a_service_is_sent_the_fields_of_its_class_and_no_others(
-    kind: str, said: str, sent: dict[str, Any]
+    kind: str, message: str, sent: dict[str, Any]
 ) -> None:
-    path = "" if "path" in said else 'path="small", '
+    path = "" if "path" in message else 'path="small", '
     with serving(saying("1")) as server:
-        model = f'{path}openai_api_base="{server.url}", key="k", max_out_len=33, {said}'
+        model = f'{path}openai_api_base="{server.url}", key="k", max_out_len=33, {message}'
         run('entry("one", AccEvaluator)', model, kind)
     assert len(server.bodies) == 4
     for body in server.bodies:
@@ -207,4 +207,4 @@ def test_a_chat_is_not_shown_bare_text_of_tables_with_lists_or_examples(
     assert "Bare." not in json.dumps(sample["contexts"])
     assert "Add." in json.dumps(sample["contexts"])
     manifest = json.loads((workdir / "made/manifest.json").read_text(encoding="utf-8"))
-    assert "bare_text" in [quirk["name"] for quirk in manifest["tasks"][0]["quirks"]]
+    assert "bare_text" in [difference["name"] for difference in manifest["tasks"][0]["quirks"]]

@@ -218,8 +218,8 @@ def test_spaces_and_bare_texts_of_a_template_in_a_faithful_chat(workdir: Path) -
         round=[dict(role="HUMAN", api_role="HUMAN"), dict(role="BOT", api_role="BOT", generate=True)])"""
     write_config(workdir, '{"path": "mcq.jsonl"}, {"path": "qa.jsonl"}', args=", chat=True", more=roles)
     folder = run(workdir, "run.py", "--fidelity", "faithful")
-    said = {name: read(folder, "predictions", name)["0"]["origin_prompt"] for name in ("mcq", "qa")}
-    assert said == {
+    message = {name: read(folder, "predictions", name)["0"]["origin_prompt"] for name in ("mcq", "qa")}
+    assert message == {
         "mcq": [{"role": "HUMAN", "prompt": "1+1= Answer: "}],
         "qa": [{"role": "HUMAN", "prompt": "1+1="}],
     }
@@ -228,9 +228,9 @@ def test_spaces_and_bare_texts_of_a_template_in_a_faithful_chat(workdir: Path) -
 def test_letters_that_do_not_begin_with_a_are_qa_to_the_original(workdir: Path) -> None:
     row = {"my_question": "1+1=", "X": "2", "Y": "3", "my_answer": "X"}
     (workdir / "xy.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
-    said = {"template": "{my_question} {X} {Y}", "input_columns": ["my_question", "X", "Y"]}
+    message = {"template": "{my_question} {X} {Y}", "input_columns": ["my_question", "X", "Y"]}
     (workdir / "xy.jsonl.meta.json").write_text(
-        json.dumps({**said, "output_column": "my_answer"}), encoding="utf-8"
+        json.dumps({**message, "output_column": "my_answer"}), encoding="utf-8"
     )
     write_config(workdir, '{"path": "xy.jsonl"}')
     assert isinstance(read(run(workdir, "run.py"), "results", "xy")["details"], list)

@@ -275,7 +275,7 @@ def test_a_second_model_behind_the_same_url_is_asked(checkout: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "message"),
     [
         (("--model", "mock"), "no dataset is named"),
         (("--model", "mock", "--datasets", "quizz"), "there is no dataset 'quizz' (did you mean 'quiz'?)"),
@@ -298,11 +298,11 @@ def test_a_second_model_behind_the_same_url_is_asked(checkout: Path) -> None:
         (("--datasets", "quiz"), "--model"),
     ],
 )
-def test_what_cannot_be_followed_is_told(checkout: Path, flags: tuple[str, ...], said: str) -> None:
+def test_what_cannot_be_followed_is_reported(checkout: Path, flags: tuple[str, ...], message: str) -> None:
     result = assay("as", "ultraeval", *flags)
     assert result.status == 2
     assert "USAGE-006" in result.err
-    assert said in " ".join(result.err.split())
+    assert message in " ".join(result.err.split())
 
 
 def test_help_lists_the_flags() -> None:

@@ -99,7 +99,7 @@ def test_a_rate_is_an_open_load() -> None:
     assert summary()["summary"]["metrics"]["late"]["n"] == 10
 
 
-def test_a_timed_load_goes_on_with_new_prompts() -> None:
+def test_a_timed_load_continues_with_new_prompts() -> None:
     with serving(streaming_model) as server:
         measured(server, "-c", "2", "--duration", "0.5", "--output", "1", "--input", "12")
         n = len(server.bodies)
@@ -144,10 +144,12 @@ def test_a_dataset_and_a_trace_are_loads_too(workdir: Path) -> None:
 
 
 def test_turns_of_a_conversation_follow_each_other(workdir: Path) -> None:
-    said = [
+    expected = [
         {"from": who, "value": text} for who, text in [("human", "one?"), ("gpt", "1"), ("human", "two?")]
     ]
-    Path("talks.jsonl").write_text(json.dumps({"id": "t", "conversations": said}) + "\n", encoding="utf-8")
+    Path("talks.jsonl").write_text(
+        json.dumps({"id": "t", "conversations": expected}) + "\n", encoding="utf-8"
+    )
     with serving(streaming_model) as server:
         measured(server, "talks.jsonl", "--warm-up", "0", "--output", "2")
         first, second = (body["messages"] for body in server.bodies)
@@ -239,7 +241,7 @@ def test_a_finished_benchmark_is_shown_again_by_other_formulas() -> None:
         (("--sweep", "rate", "--requests", "5"), "LOAD-010"),
     ],
 )
-def test_what_does_not_go_together_is_told_before_a_call(options: tuple[str, ...], code: str) -> None:
+def test_what_does_not_go_together_is_reported_before_a_call(options: tuple[str, ...], code: str) -> None:
     with serving(streaming_model) as server:
         result = assay("bench", f"openai:m@{server.url}", *options)
         assert (result.status, server.bodies) == (2, [])
@@ -248,9 +250,9 @@ def test_what_does_not_go_together_is_told_before_a_call(options: tuple[str, ...
 
 
 def test_help_shows_its_examples_line_by_line() -> None:
-    said = assay("bench", "--help").out
-    assert "\\b" not in said
-    assert "  assay bench openai:qwen@http://127.0.0.1:8000/v1 --concurrency 64 --requests 1000\n" in said
+    message = assay("bench", "--help").out
+    assert "\\b" not in message
+    assert "  assay bench openai:qwen@http://127.0.0.1:8000/v1 --concurrency 64 --requests 1000\n" in message
 
 
 def test_a_rate_is_swept_with_the_gaps_and_the_bound_that_are_asked_for() -> None:
@@ -322,7 +324,7 @@ def test_calls_that_never_end_are_cut_off_after_the_grace() -> None:
     assert "no steady window: no request finished" in out
 
 
-def test_a_folder_that_cannot_be_written_is_told() -> None:
+def test_a_folder_that_cannot_be_written_is_reported() -> None:
     Path("notes.txt").write_text("mine", encoding="utf-8")
     with serving(streaming_model) as server:
         result = assay("bench", f"openai:m@{server.url}", "-n", "2", "--out", "notes.txt/bench")
@@ -344,7 +346,7 @@ def test_other_commands_know_a_benchmark() -> None:
 
 
 @pytest.mark.parametrize("is_warming_up", [False, True])
-def test_ctrl_c_keeps_what_is_complete_and_never_promises_to_go_on(is_warming_up: bool) -> None:
+def test_ctrl_c_keeps_what_is_complete_and_never_promises_to_continue(is_warming_up: bool) -> None:
     is_over = threading.Event()
 
     def slow(body: dict[str, Any]) -> Any:

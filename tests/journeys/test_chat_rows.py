@@ -192,10 +192,10 @@ def test_a_row_that_cannot_be_asked_is_an_error_with_its_line(
     rows = [{"messages": asked("France"), "answer": "Paris"}, {"messages": messages, "answer": "x"}]
     stopped = assay("run", table(workdir, rows), "-m", "mock")
     assert stopped.status == 2
-    said = " ".join(stopped.err.split())
-    assert code in said
-    assert "row 2 (line 2), column 'messages'" in said
-    assert word in said
+    message = " ".join(stopped.err.split())
+    assert code in message
+    assert "row 2 (line 2), column 'messages'" in message
+    assert word in message
 
 
 def test_what_is_asked_about_instead_of_guessed(workdir: Path) -> None:
@@ -204,32 +204,32 @@ def test_what_is_asked_about_instead_of_guessed(workdir: Path) -> None:
         assert result.status == 2
         return " ".join(result.err.split())
 
-    said = stopped({"messages": asked("France"), "city": "Paris"})
-    assert "TABLE-031" in said
-    assert "--answer-column city" in said
-    said = stopped({"messages": asked("France"), "gold": "Paris", "target": "Lyon"})
-    assert "--answer-column gold" in said
-    assert "--answer-column target" in said
-    said = stopped({"a": asked("France"), "b": asked("Italy"), "answer": "Paris"})
-    assert "--messages-column a" in said
-    assert "--messages-column b" in said
-    said = stopped({"messages": asked("France"), "context": "A long text.", "answer": "Paris"})
-    assert "'context' has a text that is missing from the conversation" in said
-    said = stopped({"dialog": ["Hi", "Hello", "Bye?"], "answer": "Bye"})
-    assert "lists texts without speakers" in said
-    assert "--messages-column dialog" in said
-    said = stopped({"prompt": asked("France"), "chosen": shot("France"), "rejected": shot("Italy")})
-    assert "TABLE-032" in said
-    assert "preference pairs" in said
-    said = stopped({"messages": asked("France"), "tools": [{"name": "f"}], "answer": "Paris"})
-    assert "TABLE-032" in said
-    assert "'tools'" in said
-    said = stopped({"messages": asked("France"), "answer": "Paris"}, "--shots", "1")
-    assert "TABLE-032" in said
-    assert "whole conversation" in said
-    said = stopped({"messages": asked("France"), "answer": "Paris"}, "--messages-column", "message")
-    assert "TABLE-001" in said
-    assert "'messages'" in said
+    message = stopped({"messages": asked("France"), "city": "Paris"})
+    assert "TABLE-031" in message
+    assert "--answer-column city" in message
+    message = stopped({"messages": asked("France"), "gold": "Paris", "target": "Lyon"})
+    assert "--answer-column gold" in message
+    assert "--answer-column target" in message
+    message = stopped({"a": asked("France"), "b": asked("Italy"), "answer": "Paris"})
+    assert "--messages-column a" in message
+    assert "--messages-column b" in message
+    message = stopped({"messages": asked("France"), "context": "A long text.", "answer": "Paris"})
+    assert "'context' has a text that is missing from the conversation" in message
+    message = stopped({"dialog": ["Hi", "Hello", "Bye?"], "answer": "Bye"})
+    assert "lists texts without speakers" in message
+    assert "--messages-column dialog" in message
+    message = stopped({"prompt": asked("France"), "chosen": shot("France"), "rejected": shot("Italy")})
+    assert "TABLE-032" in message
+    assert "preference pairs" in message
+    message = stopped({"messages": asked("France"), "tools": [{"name": "f"}], "answer": "Paris"})
+    assert "TABLE-032" in message
+    assert "'tools'" in message
+    message = stopped({"messages": asked("France"), "answer": "Paris"}, "--shots", "1")
+    assert "TABLE-032" in message
+    assert "whole conversation" in message
+    message = stopped({"messages": asked("France"), "answer": "Paris"}, "--messages-column", "message")
+    assert "TABLE-001" in message
+    assert "'messages'" in message
 
 
 def test_conversations_without_answers_are_asked_on_request(workdir: Path) -> None:

@@ -96,9 +96,9 @@ def test_output_on_a_full_disk_is_reported_and_the_run_completes(folder: Path, m
     with open("/dev/full", "wb") as full:
         ended = subprocess.run([*ASSAY, *RUN, *more], cwd=folder, stdout=full, stderr=subprocess.PIPE)
     assert ended.returncode == 2
-    said = ended.stderr.decode()
-    assert "STORE-015\n  standard output could not be written: No space left on device" in said
-    assert "STORE-009" not in said
+    message = ended.stderr.decode()
+    assert "STORE-015\n  standard output could not be written: No space left on device" in message
+    assert "STORE-009" not in message
     assert json.loads((folder / "new" / "manifest.json").read_bytes())["status"] == "complete"
 
 
@@ -113,7 +113,7 @@ def test_output_waits_for_a_reader_that_is_slow(folder: Path) -> None:
     """A pipe that does not block refuses what it has no room for."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
-    program = "from assay.faces.cli.standard_streams import install_streams\ninstall_streams()\n"
+    program = "from assay.faces.cli.main import install_streams\ninstall_streams()\n"
     program += "print('x' * 300_000)"
     process = subprocess.Popen([sys.executable, "-c", program], stdout=writer)
     os.close(writer)

@@ -170,13 +170,13 @@ def test_examples_that_do_not_fit_are_left_out_counted_and_shown(workdir: Path) 
         assert cost["n_shortened"] == len(short)
         left_out = sum(12 - n for n in short)
         assert cost["n_shots_left_out"] == left_out
-        said = f"{len(short)} of 30 samples had fewer examples than requested: {left_out} of 360 omitted"
+        message = f"{len(short)} of 30 samples had fewer examples than requested: {left_out} of 360 omitted"
         for text in (
             result.out,
             assay("report", "run").out,
             (workdir / "run" / "report.md").read_text(encoding="utf-8"),
         ):
-            assert f"data {cost['method']}: {said}" in text
+            assert f"data {cost['method']}: {message}" in text
         assert f"{len(short)} samples by {cost['method']} would get fewer examples" in checked
     at = next(i for i, sample in enumerate(samples) if any(a.get("n_shots_left_out") for a in sample["asks"]))
     assert re.search(r"examples shown: \d+ of 12", assay("explain", "run", f"row:{at + 1}").out)

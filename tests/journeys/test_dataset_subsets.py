@@ -79,7 +79,7 @@ def test_a_selection_decides_which_subsets_are_evaluated(
     assert tasks - {"exam"} == {f"exam:{subset}" for subset in subsets}
 
 
-def test_a_selection_that_means_nothing_is_refused_with_what_there_is(exam: Path) -> None:
+def test_a_selection_that_means_nothing_is_rejected_with_what_there_is(exam: Path) -> None:
     result = assay("run", "exam.py:algebr", "-m", "mock", "--data-root", "data")
     assert (result.status, "did you mean 'algebra'?" in result.err) == (2, True)
     assert "LLMBOX-008" in assay("run", "exam.py:[arts]", "-m", "mock", "--data-root", "data").err

@@ -21,12 +21,12 @@ def right(prompt: str) -> str:
     return dict(COUNTRIES)[max(dict(COUNTRIES), key=prompt.rfind)]
 
 
-def task(**said: Any) -> dict[str, Any]:
+def task(**message: Any) -> dict[str, Any]:
     return {
         "field_spec": {"input": "question", "target": "answer"},
         "solvers": [{"name": "generate"}],
         "scorers": [{"name": "match"}],
-        **said,
+        **message,
     }
 
 
@@ -84,12 +84,12 @@ def test_multiple_choice_by_letter_index_and_literal(
     workdir: Path, spec: dict[str, Any], row: dict[str, Any]
 ) -> None:
     rows = [{"q": "Capital of France?", **row}]
-    said = task(
+    message = task(
         field_spec={"input": "q", **spec},
         solvers=[{"name": "multiple_choice"}],
         scorers=[{"name": "choice"}],
     )
-    path = repository(workdir / "quiz", said, rows=rows)
+    path = repository(workdir / "quiz", message, rows=rows)
     done = run_table(path, "The answer is B.")
     assert done.metrics == {"choice": 1.0}
     assert contents(done) == {json.dumps(["Capital of France?\nA. Bonn\nB. Paris\nC. Oslo"])}
@@ -98,13 +98,13 @@ def test_multiple_choice_by_letter_index_and_literal(
 
 def test_shuffled_options_keep_their_answer(workdir: Path) -> None:
     rows = [{"q": f"Capital of France, {n}?", "options": OPTIONS, "label": 1} for n in range(6)]
-    said = task(
+    message = task(
         field_spec={"input": "q", "target": "label", "choices": "options"},
         solvers=[{"name": "multiple_choice"}],
         scorers=[{"name": "choice"}],
         shuffle_choices=True,
     )
-    path = repository(workdir / "quiz", said, rows=rows)
+    path = repository(workdir / "quiz", message, rows=rows)
 
     def letter_of_paris(prompt: str) -> str:
         return prompt[prompt.index(". Paris") - 1]
@@ -195,7 +195,7 @@ def test_input_with_an_image(workdir: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "word"),
+    ("message", "word"),
     [
         (
             {"solvers": [{"name": "use_tools"}, {"name": "generate"}]},
@@ -217,8 +217,8 @@ def test_input_with_an_image(workdir: Path) -> None:
         ({"field_spec": {"input": "question", "target": "answer", "sandbox": "docker"}}, "sandbox"),
     ],
 )
-def test_what_cannot_be_run_is_rejected_by_name(workdir: Path, said: dict[str, Any], word: str) -> None:
-    stopped = assay("run", repository(workdir / "x", task(**said)), "-m", "mock")
+def test_what_cannot_be_run_is_rejected_by_name(workdir: Path, message: dict[str, Any], word: str) -> None:
+    stopped = assay("run", repository(workdir / "x", task(**message)), "-m", "mock")
     assert stopped.status == 2
     assert "TABLE-036" in stopped.err
     assert word in " ".join(stopped.err.split())
@@ -241,13 +241,13 @@ def test_what_cannot_be_run_is_rejected_by_name(workdir: Path, said: dict[str, A
 def test_a_row_that_does_not_fit_is_an_error_with_its_line(
     workdir: Path, row: dict[str, Any], word: str
 ) -> None:
-    said = task(
+    message = task(
         field_spec={"input": "question", "target": "label", "choices": "options"},
         solvers=[{"name": "multiple_choice"}],
         scorers=[{"name": "choice"}],
     )
     fine = {"question": "x", "label": 0, "options": OPTIONS}
-    stopped = assay("run", repository(workdir / "x", said, rows=[fine, row]), "-m", "mock")
+    stopped = assay("run", repository(workdir / "x", message, rows=[fine, row]), "-m", "mock")
     assert stopped.status == 2
     text = " ".join(stopped.err.split())
     assert "TABLE-037" in text
@@ -255,8 +255,8 @@ def test_a_row_that_does_not_fit_is_an_error_with_its_line(
     assert word in text
 
 
-def sample(**said: Any) -> dict[str, Any]:
-    return {"input": "Capital of France?", "target": "Paris", **said}
+def sample(**message: Any) -> dict[str, Any]:
+    return {"input": "Capital of France?", "target": "Paris", **message}
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def test_a_single_token_keeps_the_window_and_scoring_again_uses_it(
     (task,) = read("manifest.json")["tasks"]
     assert task["settings"]["window"] == "original"
     assert task["chosen"]["window"] == "1 1 7"
-    assert "likelihood_window" in [quirk["name"] for quirk in task["quirks"]]
+    assert "likelihood_window" in [difference["name"] for difference in task["quirks"]]
     own = read("summary.json")
 
     def gone(*_: object, **__: object) -> None:

@@ -42,9 +42,9 @@ def test_a_run_its_explanation_and_its_journal(workdir: Path) -> None:
         again = assay(*command, "--reuse")
         assert again.status == 0
         assert len(server.bodies) == n_calls, "what the journal holds is not asked again"
-        said = " ".join(again.out.split())
-        assert "responses were reused, 24 from an earlier start of this run" in said
-        assert "does not report which model it runs" in said
+        message = " ".join(again.out.split())
+        assert "responses were reused, 24 from an earlier start of this run" in message
+        assert "does not report which model it runs" in message
     shown = assay("explain", "run", "row:1")
     assert shown.status == 0, shown.err
     assert "ended by" in shown.out
@@ -93,9 +93,9 @@ def test_another_model_behind_the_same_address_does_not_get_the_first_ones_score
     assert len(server.bodies) == 2
     assert {one["answer"] for one in scores(workdir / "run").values()} == {"B"}
     assert {one["answer"] for one in scores(workdir / "run.old-1").values()} == {"A"}, "nothing is lost"
-    said = " ".join(again.err.split())
-    assert "all requests are sent again, and the finished run is now in run.old-1" in said
-    assert "--model-arg model=NAME" in said
+    message = " ".join(again.err.split())
+    assert "all requests are sent again, and the finished run is now in run.old-1" in message
+    assert "--model-arg model=NAME" in message
 
 
 def test_a_finished_run_of_a_named_model_is_reused_and_the_reuse_is_reported(workdir: Path) -> None:
@@ -119,24 +119,24 @@ def test_a_server_that_is_gone_does_not_archive_a_finished_run(workdir: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "message"),
     [
         (("--chat", "on"), ("PLAN-003", "has no chat template", "--chat off")),
         (("--method", "prob"), ("PLAN-001", "'prob'", "supports 'ppl', 'gen'")),
     ],
 )
-def test_what_such_a_server_cannot_do_is_refused_before_it_is_asked(
-    workdir: Path, flags: tuple[str, ...], said: tuple[str, ...]
+def test_what_such_a_server_cannot_do_is_rejected_before_it_is_asked(
+    workdir: Path, flags: tuple[str, ...], message: tuple[str, ...]
 ) -> None:
     with serving() as server:
         result = assay("run", "data.csv", "-m", f"ultraeval:{server.url}", *flags)
         assert server.bodies == []
     assert result.status == 2
-    assert all(part in result.err for part in said)
+    assert all(part in result.err for part in message)
     assert not (workdir / "runs").exists()
 
 
-def test_long_texts_are_refused_before_they_are_asked(workdir: Path) -> None:
+def test_long_texts_are_rejected_before_they_are_asked(workdir: Path) -> None:
     (workdir / "tale.txt").write_text("One day a fox met a crow.", encoding="utf-8")
     result = assay("run", "tale.txt", "-m", "ultraeval:http://127.0.0.1:1/infer")
     assert (result.status, "PLAN-004" in result.err) == (2, True)
@@ -162,7 +162,7 @@ def test_one_failing_row_is_failed_and_the_others_are_scored(workdir: Path) -> N
     assert all(score["verdict"] != "failed" for score in scores(workdir / "run").values())
 
 
-def test_a_run_whose_server_went_away_goes_on(workdir: Path) -> None:
+def test_a_run_whose_server_went_away_continues(workdir: Path) -> None:
     def away_after(n_calls: int) -> Model:
         def answered(body: Body) -> Any:
             return small_model(body) if len(server.bodies) <= n_calls else failing(404)(body)

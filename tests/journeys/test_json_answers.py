@@ -1,4 +1,4 @@
-"""What programs are told: one JSON value on standard output, as its schema says, and nothing else."""
+"""`--json` prints one JSON value that matches its schema, and nothing else."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ BROKEN = Path(__file__).parents[1] / "errors" / "broken"
 FAILING = ("run", ARITHMETIC, "-m", "mock", "--model-arg", "fail_every=9", "--out", "run")
 
 
-def told(result: Result) -> CommandAnswer | ErrorAnswer:
+def decode_answer(result: Result) -> CommandAnswer | ErrorAnswer:
     """Return an answer, decoded by its schema; the whole output is that one value."""
     answer: CommandAnswer | ErrorAnswer = msgspec.json.decode(result.out, type=CommandAnswer | ErrorAnswer)
-    # Written again it is the same: nothing was said that the schema does not know.
+    # Encoded again it is the same: the output has no keys that the schema lacks.
     assert json.loads(msgspec.json.encode(answer)) == json.loads(result.out)
     return answer
 
 
 def test_a_run(workdir: Path) -> None:
     result = assay("run", ARITHMETIC, "-m", "mock", "--method", "ppl,gen", "--json")
-    answer = told(result)
+    answer = decode_answer(result)
     assert isinstance(answer, RunAnswer)
     assert result.status == 0
     assert result.err == ""
@@ -61,8 +61,8 @@ def test_a_run(workdir: Path) -> None:
     assert msgspec.to_builtins(list(answer.metrics)) == stored
     assert answer.seconds is not None
     # The report of the same run says the same, and so does the list of runs, by what decides.
-    assert told(assay("report", "--json")) == answer
-    runs = told(assay("ls", "--json"))
+    assert decode_answer(assay("report", "--json")) == answer
+    runs = decode_answer(assay("ls", "--json"))
     assert isinstance(runs, RunsAnswer)
     assert runs.problems == ()
     (listed,) = runs.runs
@@ -71,18 +71,18 @@ def test_a_run(workdir: Path) -> None:
 
 
 def test_answers_alone_are_kept(workdir: Path) -> None:
-    answer = told(assay("run", ARITHMETIC, "-m", "mock", "--stage", "infer", "--json"))
+    answer = decode_answer(assay("run", ARITHMETIC, "-m", "mock", "--stage", "infer", "--json"))
     assert isinstance(answer, RunAnswer)
     assert (answer.status, answer.metrics) == (RunStatus.ANSWERED, ())
 
 
 def test_what_a_dataset_prints_is_no_part_of_the_answer(workdir: Path) -> None:
-    made = told(assay("new", "my_quiz", "--like", "llmbox", "--json"))
+    made = decode_answer(assay("new", "my_quiz", "--like", "llmbox", "--json"))
     assert isinstance(made, NewAnswer)
     code = Path(made.dataset)
     code.write_text(f"print('its own words')\n{code.read_text(encoding='utf-8')}", encoding="utf-8")
     result = assay("run", made.dataset, "-m", "mock", "--json")
-    assert isinstance(told(result), RunAnswer)
+    assert isinstance(decode_answer(result), RunAnswer)
     assert "its own words" in result.err
 
 
@@ -92,14 +92,14 @@ def test_what_a_dataset_prints_is_no_part_of_the_answer(workdir: Path) -> None:
 def test_as_many_samples_may_fail_as_are_allowed_to(workdir: Path, allowed: str | None, status: int) -> None:
     flags = () if allowed is None else ("--allow-failures", allowed)
     result = assay(*FAILING, *flags, "--json")
-    answer = told(result)
+    answer = decode_answer(result)
     assert isinstance(answer, RunAnswer)
     assert (answer.n_failed, answer.failures) == (5, {"injected": 5})
     assert (result.status, answer.is_failed) == (status, status == 3)
     passes = "more than --allow-failures" in result.err and "--retry-failed" in result.err
     assert passes == (status == 3)
     assert "5 of 30 samples failed (5 injected)" in result.err
-    # A person is told the same, and the same run goes on: what is allowed is no part of what it is.
+    # The text output says the same, and the same run resumes: allowed failures are not part of its identity.
     again = assay(*FAILING, *flags)
     assert again.status == status
     assert "is complete" in again.err
@@ -134,7 +134,7 @@ def test_what_may_fail_can_stand_in_the_settings_file(workdir: Path) -> None:
 )
 def test_errors(workdir: Path, arguments: tuple[str, ...], code: str | None) -> None:
     result = assay(*arguments, "--json")
-    answer = told(result)
+    answer = decode_answer(result)
     assert isinstance(answer, ErrorAnswer)
     assert result.status == 2
     assert answer.n_problems >= len(answer.problems) >= 1
@@ -144,8 +144,8 @@ def test_errors(workdir: Path, arguments: tuple[str, ...], code: str | None) -> 
     assert code in (None, first.code)
 
 
-def test_the_place_of_an_error_is_told_in_parts(workdir: Path) -> None:
-    answer = told(assay("run", str(BROKEN / "answer_not_an_option.csv"), "-m", "mock", "--json"))
+def test_the_place_of_an_error_is_reported_in_parts(workdir: Path) -> None:
+    answer = decode_answer(assay("run", str(BROKEN / "answer_not_an_option.csv"), "-m", "mock", "--json"))
     assert isinstance(answer, ErrorAnswer)
     where = answer.problems[0].where
     assert where is not None
@@ -154,7 +154,7 @@ def test_the_place_of_an_error_is_told_in_parts(workdir: Path) -> None:
 
 def test_a_check_of_one_dataset(workdir: Path) -> None:
     result = assay("check", ARITHMETIC, "--method", "ppl,gen", "--prompts", "1", "--json")
-    answer = told(result)
+    answer = decode_answer(result)
     assert isinstance(answer, CheckAnswer)
     assert result.status == 0
     (dataset,), (task,) = answer.datasets, answer.tasks
@@ -167,14 +167,14 @@ def test_a_check_of_one_dataset(workdir: Path) -> None:
 
 def test_a_check_tells_problems_as_its_answer(workdir: Path) -> None:
     result = assay("check", str(BROKEN / "answer_not_an_option.csv"), "--json")
-    answer = told(result)
+    answer = decode_answer(result)
     assert isinstance(answer, CheckAnswer)
     assert result.status == 1
     (dataset,) = answer.datasets
     assert dataset.state == "error"
     assert dataset.n_problems == len(dataset.problems) == 2
     many = assay("check", str(BROKEN / "answer_not_an_option.csv"), ARITHMETIC, "--json")
-    answer = told(many)
+    answer = decode_answer(many)
     assert isinstance(answer, CheckAnswer)
     assert many.status == 1
     assert [one.state for one in answer.datasets] == ["error", "ok"]
@@ -185,27 +185,27 @@ def test_scoring_again(workdir: Path) -> None:
     result = assay("score", "run", "--score-by", "sum", "--json", "--method", "gen")
     assert result.status == 2
     again = assay("score", "run", "--extract", "regex:[A-D]", "--json")
-    answer = told(again)
+    answer = decode_answer(again)
     assert isinstance(answer, ScoringAnswer)
     assert (again.status, answer.n_failed, answer.failures) == (3, 5, {"injected": 5})
     assert answer.scoring is not None
     assert assay("score", "run", "--extract", "regex:[A-D]", "--allow-failures", "5", "--json").status == 0
-    # What was let pass is kept with the scoring, and with it alone: whoever reads the run next is told so.
+    # Allowed failures are stored with this scoring only; the next reader of the run sees them.
     own, without, allowing = (StoredRun(path).manifest for path in sorted(Path("run/scorings").glob("0*")))
     assert allowing.settings["allow_failures"] == Setting("5", "flag")
     assert own.settings["allow_failures"] == without.settings["allow_failures"] == Setting(0, "default")
-    shown = told(assay("report", "run", "--json"))
+    shown = decode_answer(assay("report", "run", "--json"))
     assert isinstance(shown, RunAnswer)
     assert not shown.is_failed
-    listed = told(assay("score", "run", "--list-scorings", "--json"))
+    listed = decode_answer(assay("score", "run", "--list-scorings", "--json"))
     assert isinstance(listed, ScoringsAnswer)
     assert [one.is_shown for one in listed.scorings] == [False, False, True]
-    assert isinstance(told(assay("score", "--list", "--json")), ScorersAnswer)
+    assert isinstance(decode_answer(assay("score", "--list", "--json")), ScorersAnswer)
 
 
 def test_a_sample_in_full(workdir: Path) -> None:
     assay("run", ARITHMETIC, "-m", "mock", "--method", "ppl,gen", "--out", "run")
-    answer = told(assay("explain", "run", "row:1", "--json"))
+    answer = decode_answer(assay("explain", "run", "row:1", "--json"))
     assert isinstance(answer, ExplainAnswer)
     assert (answer.task, answer.sample.fields["question"]) == ("arithmetic", "8 + 4 =")
     assert [score.track for score in answer.scores] == ["ppl", "gen"]
@@ -216,22 +216,22 @@ def test_a_sample_in_full(workdir: Path) -> None:
 
 
 def test_datasets_starters_and_their_pages(workdir: Path) -> None:
-    made = told(assay("new", "my_quiz", "--like", "aisbench", "--json"))
+    made = decode_answer(assay("new", "my_quiz", "--like", "aisbench", "--json"))
     assert isinstance(made, NewAnswer)
     assert all(Path(file).is_file() for file in made.files)
-    listed = told(assay("ls", "datasets", "--json"))
+    listed = decode_answer(assay("ls", "datasets", "--json"))
     assert isinstance(listed, DatasetsAnswer)
     assert made.dataset in {one.name for one in listed.datasets}
-    pages = told(assay("docs", "my_quiz", "--check", "--json"))
+    pages = decode_answer(assay("docs", "my_quiz", "--check", "--json"))
     assert isinstance(pages, DocsAnswer)
     assert [page.state for page in pages.pages] == ["up to date"]
     assert pages.problems == ()
 
 
 def test_data_that_is_prepared(workdir: Path) -> None:
-    told(assay("new", "my_set", "--like", "ultraeval", "--json"))
+    decode_answer(assay("new", "my_set", "--like", "ultraeval", "--json"))
     result = assay("prepare", "my_set", "--json")
-    answer = told(result)
+    answer = decode_answer(result)
     assert isinstance(answer, PrepareAnswer)
     assert result.status == 0
     (folder,) = answer.folders
@@ -240,14 +240,14 @@ def test_data_that_is_prepared(workdir: Path) -> None:
     script = workdir / "my_set" / "make_dataset.py"
     script.write_text("raise SystemExit('no')\n", encoding="utf-8")
     failed = assay("prepare", "my_set", "--json")
-    answer = told(failed)
+    answer = decode_answer(failed)
     assert isinstance(answer, PrepareAnswer)
     assert failed.status == 2
     assert answer.folders[0].problem is not None
 
 
 def test_the_list_of_datasets_has_its_own_flag(workdir: Path) -> None:
-    answer = told(assay("ls", "--json", "datasets"))
+    answer = decode_answer(assay("ls", "--json", "datasets"))
     assert isinstance(answer, ErrorAnswer)
     assert "assay ls datasets --json" in answer.problems[0].what
 
@@ -271,7 +271,7 @@ def test_progress_for_programs_is_one_object_a_line(workdir: Path) -> None:
     ]
     slow = [*command, "--progress", "json", "--model-arg", "delay_ms=10"]
     done = subprocess.run(slow, capture_output=True, text=True, check=True)
-    answer = told(Result(done.returncode, done.stdout, done.stderr))
+    answer = decode_answer(Result(done.returncode, done.stdout, done.stderr))
     assert isinstance(answer, RunAnswer)
     heard = events(done.stderr)
     assert heard
@@ -296,7 +296,7 @@ def test_a_server_tells_its_calls_and_their_repetition(workdir: Path, empty_cach
             "json",
             "--json",
         )
-    told(result)
+    decode_answer(result)
     last: Any = events(result.err)[-1].progress
     assert (last.concurrency, last.n_retries) == (3, 0)
 
@@ -311,15 +311,15 @@ def test_nothing_is_said_twice_about_a_run_that_is_complete(workdir: Path) -> No
 def test_comparisons_and_differences(workdir: Path) -> None:
     for name, tokens in (("one", "9"), ("two", "8")):
         assay("run", ARITHMETIC, "-m", "mock", "--method", "ppl,gen", "--max-tokens", tokens, "--out", name)
-    compared = told(assay("compare", "one", "two", "--json"))
+    compared = decode_answer(assay("compare", "one", "two", "--json"))
     assert isinstance(compared, ComparisonAnswer)
     assert [side.name for side in compared.comparison.sides] == ["one", "two"]
-    differing = told(assay("diff", "one", "two", "--json"))
+    differing = decode_answer(assay("diff", "one", "two", "--json"))
     assert isinstance(differing, DiffAnswer)
     assert differing.diff.n == 30
-    sample = told(assay("diff", "one", "two", "--sample", "row:1", "--json"))
+    sample = decode_answer(assay("diff", "one", "two", "--sample", "row:1", "--json"))
     assert isinstance(sample, SampleDiffAnswer)
     assert sample.sample.findings[0].where == "gen answer 0: max_tokens"
-    wrong = told(assay("compare", "one", "--json"))
+    wrong = decode_answer(assay("compare", "one", "--json"))
     assert isinstance(wrong, ErrorAnswer)
     assert wrong.problems[0].code == "COMPARE-003"

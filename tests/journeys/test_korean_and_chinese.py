@@ -143,7 +143,7 @@ def test_output_that_is_not_utf8_ends_no_run(datasets: Path, environment: dict[s
     assert (wrong.returncode, b"SOURCE-001" in wrong.stderr) == (1, True)
 
 
-def test_a_locale_that_cannot_read_the_name_is_told(datasets: Path) -> None:
+def test_a_locale_that_cannot_read_the_name_is_reported(datasets: Path) -> None:
     kept = {
         name: value for name, value in os.environ.items() if not name.startswith(("LC_", "LANG", "PYTHON"))
     }

@@ -1,4 +1,4 @@
-"""Datasets larger than memory, by the program: memory that does not grow with rows, and runs that go on."""
+"""Datasets larger than memory: memory does not grow with rows, and runs resume."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_memory_of_a_config_does_not_grow_with_a_mapped_dataset(workdir: Path) -
 
 
 @pytest.mark.slow
-def test_a_large_run_that_was_killed_goes_on_and_comes_to_the_same(workdir: Path) -> None:
+def test_a_large_run_that_was_killed_continues_and_comes_to_the_same(workdir: Path) -> None:
     """Killed when more is answered than is put in order by Python alone."""
     table = written(workdir, 26_000, "jsonl")
     command = ["run", table.name, "-m", "mock", "--method", "gen", "--no-cache", "--out"]

@@ -87,15 +87,15 @@ def test_nothing_to_rank_is_said(workdir: Path) -> None:
     assert "no complete runs" in assay("leaderboard").out
 
 
-def test_datasets_of_a_registry_are_told_by_their_headlines(workdir: Path, shared_data: Path) -> None:
+def test_datasets_of_a_registry_are_reported_by_their_headlines(workdir: Path, shared_data: Path) -> None:
     pytest.importorskip("datasets")
     leap = str(Path(__file__).parents[2] / "examples" / "leap")
     for model in ("mock:one", "mock:two"):
         asked = ("run", leap, "--task-dir", str(shared_data), "-m", model, "--limit", "6", "--shots", "1")
         assert assay(*asked).status == 0
     board = board_of()
-    told = {column.dataset: (column.metric, column.about) for column in board.columns}
-    assert {name: metric for name, (metric, _) in told.items()} == {
+    reported = {column.dataset: (column.metric, column.about) for column in board.columns}
+    assert {name: metric for name, (metric, _) in reported.items()} == {
         "klue_ynat": "macro_f1",
         "klue_sts": "acc",
         "korsts": "acc",
@@ -103,7 +103,7 @@ def test_datasets_of_a_registry_are_told_by_their_headlines(workdir: Path, share
         "xquad": "f1",
     }
     assert {mean.name for mean in board.means if mean.kind == "ability"} == {
-        about for _, about in told.values()
+        about for _, about in reported.values()
     }
 
 

@@ -1,4 +1,4 @@
-"""What makes an answer right, from the command line: in a run, its meta file and a later scoring."""
+"""Matching rules from the command line: in a run, its meta file and a later scoring."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows with media through the engine into a run folder: what the model saw, and what is kept."""
+"""Rows with media from the engine to the run folder: the model's input, and the stored files."""
 
 from __future__ import annotations
 
@@ -289,7 +289,7 @@ def test_how_much_is_kept_is_no_part_of_what_a_run_is(shared_data: Path, workdir
     )
 
 
-def test_what_is_no_size_is_told_before_a_model_is_asked(shared_data: Path, workdir: Path) -> None:
+def test_what_is_no_size_is_reported_before_a_model_is_asked(shared_data: Path, workdir: Path) -> None:
     result = assay("run", str(SPOKEN), "--data-root", str(shared_data), "-m", "mock", "--keep-media", "lots")
     assert result.status == 2
     assert "setting 'keep_media' (from the flag) is 'lots'" in result.err

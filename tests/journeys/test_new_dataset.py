@@ -110,14 +110,16 @@ def test_a_starter_that_is_registered_has_its_registry_and_its_layout(workdir: P
     assert re.search(r"my_quiz +ppl acc +8/8", result.out)
 
 
-def next_steps(said: str) -> list[list[str]]:
+def next_steps(message: str) -> list[list[str]]:
     """Return the commands that `assay new` tells a person to type."""
-    return [re.split(" {2,}", line.strip())[0].split() for line in said.splitlines() if line.startswith("  ")]
+    return [
+        re.split(" {2,}", line.strip())[0].split() for line in message.splitlines() if line.startswith("  ")
+    ]
 
 
 def test_a_starter_runs_on_a_model(workdir: Path, dialect: str) -> None:
-    said = assay("new", "quiz", "--like", dialect).out
-    check, run, *more, tests = next_steps(said)
+    message = assay("new", "quiz", "--like", dialect).out
+    check, run, *more, tests = next_steps(message)
     checked = assay(*check[1:])
     assert (checked.status, "no errors, 0 warnings" in checked.out) == (0, True)
     methods, *asked = ASKED[dialect]
@@ -132,8 +134,8 @@ def test_a_starter_runs_on_a_model(workdir: Path, dialect: str) -> None:
 
 @pytest.mark.parametrize("system", ["aisbench", "opencompass"])
 def test_a_starter_of_configs_has_its_three_ways_and_a_table_of_them(workdir: Path, system: str) -> None:
-    said = assay("new", "my_quiz", "--like", system)
-    assert said.status == 0
+    message = assay("new", "my_quiz", "--like", system)
+    assert message.status == 0
     data = {"aisbench": "ais_bench/datasets", "opencompass": "data"}[system]
     files = {str(path.relative_to(workdir)) for path in workdir.rglob("*") if path.is_file()}
     assert files == {
@@ -148,7 +150,7 @@ def test_a_starter_of_configs_has_its_three_ways_and_a_table_of_them(workdir: Pa
         assert re.search(r"@\w+@", text) is None
         other = {"aisbench": "opencompass", "opencompass": "ais_bench"}[system]
         assert other not in text.casefold()
-    assert re.search(r"^  assay docs my_quiz  ", said.out, re.MULTILINE)
+    assert re.search(r"^  assay docs my_quiz  ", message.out, re.MULTILINE)
     configs = [f"my_quiz/my_quiz_{name}.py" for name in CONFIGS]
     result = assay("run", *configs, "-m", "mock")
     assert result.status == 0, result.err
@@ -221,7 +223,7 @@ def test_nothing_is_written_over(workdir: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "dialect", "said"),
+    ("name", "dialect", "message"),
     [
         ("my-quiz", "llmbox", "is not a valid dataset name"),
         ("9lives", "llmbox", "is not a valid dataset name"),
@@ -231,7 +233,7 @@ def test_nothing_is_written_over(workdir: Path) -> None:
         ("quiz", "openicl", "use one of 'llmbox', 'ultraeval', 'leap', 'aisbench', 'opencompass'"),
     ],
 )
-def test_what_cannot_be_written_is_refused(workdir: Path, name: str, dialect: str, said: str) -> None:
+def test_what_cannot_be_written_is_rejected(workdir: Path, name: str, dialect: str, message: str) -> None:
     result = assay("new", name, "--like", dialect)
-    assert (result.status, said in result.err) == (2, True)
+    assert (result.status, message in result.err) == (2, True)
     assert list(workdir.iterdir()) == []

@@ -66,7 +66,7 @@ def manifest(folder: str) -> dict[str, Any]:
     ("name", "is_caught"),
     [*((name, True) for name in IN_ONE_LINE), ("socket", False), ("urllib", False), ("asyncio", False)],
 )
-def test_who_tries_is_told_and_ends_the_run(
+def test_who_tries_is_reported_and_ends_the_run(
     workdir: Path, elsewhere: Door, name: str, is_caught: bool
 ) -> None:
     trying(workdir / "mine.py", IN_ONE_LINE[name], elsewhere.port, is_caught=is_caught)
@@ -90,7 +90,7 @@ def test_who_tries_is_told_and_ends_the_run(
     assert not Path("run").exists() or manifest("run")["status"] == "running"
 
 
-def test_the_same_command_goes_on_when_nobody_tries_any_more(workdir: Path, elsewhere: Door) -> None:
+def test_the_same_command_continues_when_nobody_tries_any_more(workdir: Path, elsewhere: Door) -> None:
     command = ("run", "mine.py", *MOCK, "--offline", "--out", "run")
     trying(workdir / "mine.py", IN_ONE_LINE["urllib"], elsewhere.port)
     assert assay(*command).status == 2
@@ -159,7 +159,7 @@ def test_a_model_of_the_hub_is_not_fetched(workdir: Path, elsewhere: Door) -> No
 
 
 @pytest.mark.model
-def test_transformers_asks_nobody_when_it_is_told_to_load_a_model(workdir: Path, elsewhere: Door) -> None:
+def test_transformers_asks_nobody_when_it_is_reported_to_load_a_model(workdir: Path, elsewhere: Door) -> None:
     address = f"http://127.0.0.1:{elsewhere.port}"
     trying(workdir / "mine.py", "import transformers; transformers.AutoConfig.from_pretrained('org/name')", 9)
     result = assay("run", "mine.py", *MOCK, "--offline", HF_HOME=str(workdir / "hub"), HF_ENDPOINT=address)
@@ -203,7 +203,7 @@ def test_the_named_endpoint_is_reached(host: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["socket", "datagram", "requests", "thread", "fork"])
-def test_beside_an_endpoint_all_others_are_refused(workdir: Path, elsewhere: Door, name: str) -> None:
+def test_beside_an_endpoint_all_others_are_rejected(workdir: Path, elsewhere: Door, name: str) -> None:
     trying(workdir / "mine.py", IN_ONE_LINE[name], elsewhere.port, is_caught=True)
     with serving() as server:
         result = assay("run", "mine.py", "-m", f"openai:m@{server.url}", "--offline")
@@ -377,7 +377,7 @@ def test_a_run_is_explained_offline(workdir: Path) -> None:
 def test_workers_run_offline() -> None:
     done = assay("run", "data.csv", *MOCK, "--offline", "--workers", "2", "--out", "held")
     assert done.status == 0, done.err
-    # Only how it is held is told: a worker is no stranger.
+    # Only the way it is stored is reported: a worker is trusted.
     assert len([note for note in manifest("held")["notes"] if "offline" in note]) == 1
 
 
@@ -417,7 +417,7 @@ main()
 
 
 def test_a_worker_that_reaches_out_ends_the_run(elsewhere: Door, workdir: Path) -> None:
-    """The attempt fails, and though the model passes over it, it is told."""
+    """The attempt fails and is reported, although the model ignores it."""
     (workdir / "reaching.py").write_text(REACHING.replace("PORT", str(elsewhere.port)), encoding="utf-8")
     ours, theirs = socket.socketpair()
     with theirs:

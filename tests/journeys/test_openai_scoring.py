@@ -90,7 +90,7 @@ def test_what_a_list_leaves_open_is_shown_as_a_bound(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("powers", "chat", "said"),
+    ("powers", "chat", "message"),
     [
         (
             LISTING,
@@ -101,8 +101,8 @@ def test_what_a_list_leaves_open_is_shown_as_a_bound(folder: Path) -> None:
         (Powers(max_logprobs=0), "off", ("Unrecognized request argument", "--method gen")),
     ],
 )
-def test_a_method_that_a_server_cannot_do_is_refused_with_its_reason_and_what_to_do(
-    folder: Path, powers: Powers, chat: str, said: tuple[str, ...]
+def test_a_method_that_a_server_cannot_do_is_rejected_with_its_reason_and_what_to_do(
+    folder: Path, powers: Powers, chat: str, message: tuple[str, ...]
 ) -> None:
     with scoring(folder, powers, adds_bos=True) as server:
         result = assay("run", "data.csv", "-m", server.model, "--method", "ppl", "--chat", chat)
@@ -111,7 +111,7 @@ def test_a_method_that_a_server_cannot_do_is_refused_with_its_reason_and_what_to
     assert result.status == 2
     assert "PLAN-001" in result.err
     flat = " ".join(result.err.split())
-    for words in said:
+    for words in message:
         assert words in flat
     assert f"assay run data.csv --model openai:tiny@{url} --method" in flat
     assert not Path("runs").exists()

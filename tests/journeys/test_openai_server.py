@@ -85,9 +85,9 @@ def test_a_server_that_reports_another_model_is_asked_and_reuse_is_reported(work
         assert assay(*command, "--out", "one").status == 0
         again = assay(*command, "--out", "two")
         assert len(server.bodies) == 8
-        said = " ".join(again.out.split())
-        assert "8 of 8 responses were reused, 8 from the answer cache" in said
-        assert "the server reports the same model as before (root /models/a)" in said
+        message = " ".join(again.out.split())
+        assert "8 of 8 responses were reused, 8 from the answer cache" in message
+        assert "the server reports the same model as before (root /models/a)" in message
         server.models = listed("/models/b")
         assert assay(*command, "--out", "three").status == 0
         assert len(server.bodies) == 16, "no answer of the first model is in the second one's cache"
@@ -123,7 +123,7 @@ def test_a_run_is_named_after_the_model_and_not_after_the_address(workdir: Path)
 
 
 @pytest.mark.parametrize("method", ["ppl", "prob"])
-def test_methods_that_need_likelihoods_are_refused_before_any_row_is_sent(method: str) -> None:
+def test_methods_that_need_likelihoods_are_rejected_before_any_row_is_sent(method: str) -> None:
     with serving() as server:
         result = assay("run", "data.csv", "-m", f"openai:m@{server.url}", "--method", method)
         assert not any("1+1=" in prompt_of(body) for body in server.bodies)
@@ -133,7 +133,7 @@ def test_methods_that_need_likelihoods_are_refused_before_any_row_is_sent(method
     assert "choose --method gen" in result.err
 
 
-def test_conversations_for_completions_are_refused_before_the_server_is_asked() -> None:
+def test_conversations_for_completions_are_rejected_before_the_server_is_asked() -> None:
     with serving() as server:
         model = ("-m", f"openai:m@{server.url}", "--model-arg", "api=completions")
         result = assay("run", "data.csv", *model, "--method", "gen", "--chat", "on")
@@ -205,13 +205,13 @@ def test_the_key_is_written_nowhere(workdir: Path, monkeypatch: pytest.MonkeyPat
     trouble = failing(400, "your key sk-never-shown is fine, your input is not")
     with serving(poisoned("3+3=", trouble), key="sk-never-shown") as server:
         command = ("run", "data.csv", "-m", f"openai:@{server.url}", "--model-arg", "key_env=MY_KEY")
-        said = [assay(*command, "--method", "gen", "--out", "run"), assay("explain", "run", "row:3")]
-        assert [one.status for one in said] == [3, 0], said
-    assert "your key (the key) is fine" in said[1].out
+        message = [assay(*command, "--method", "gen", "--out", "run"), assay("explain", "run", "row:3")]
+        assert [one.status for one in message] == [3, 0], message
+    assert "your key (the key) is fine" in message[1].out
     written = [path.read_bytes() for path in workdir.rglob("*") if path.is_file()]
     assert len(written) > 5
     assert not any(b"sk-never" in content for content in written)
-    assert not any("sk-never" in one.out + one.err for one in said)
+    assert not any("sk-never" in one.out + one.err for one in message)
 
 
 def test_a_run_that_was_killed_repeats_no_finished_call(workdir: Path) -> None:
@@ -332,7 +332,7 @@ def test_llama_cpp_continues_stops_and_draws(stream: str) -> None:
     assert "exceeds the available context size" in str(responses["too long"])
 
 
-def test_a_full_disk_is_told_and_what_was_kept_is_used(workdir: Path) -> None:
+def test_a_full_disk_is_reported_and_what_was_kept_is_used(workdir: Path) -> None:
     rows = "".join(f"{n}+{n}=,{n},{2 * n},B\n" for n in range(1, 301))
     (workdir / "many.csv").write_text(f"question,A,B,answer\n{rows}", encoding="utf-8")
     with serving(small_model) as server:

@@ -165,7 +165,7 @@ def test_one_process_and_three_nodes_give_the_same_run(cluster: RayNodes, workdi
     assert_nobody_is_left(workdir)
 
 
-def test_nodes_go_and_come_and_a_killed_run_goes_on_without_ray(cluster: RayNodes, workdir: Path) -> None:
+def test_nodes_go_and_come_and_a_killed_run_continues_without_ray(cluster: RayNodes, workdir: Path) -> None:
     with Run("--on", f"ray:{cluster.address}", "--model-arg", "delay_ms=2000", out="shaken") as run:
         run.wait_until(lambda now: now["workers"]["n_nodes"] == 3 and now["n_answered"] >= 3)
         cluster.lose_one()
@@ -186,7 +186,7 @@ def test_nodes_go_and_come_and_a_killed_run_goes_on_without_ray(cluster: RayNode
     assert_same_result(alone(), "shaken")
 
 
-def test_a_stopped_run_goes_on_with_another_number_of_workers(cluster: RayNodes, workdir: Path) -> None:
+def test_a_stopped_run_continues_with_another_number_of_workers(cluster: RayNodes, workdir: Path) -> None:
     with Run("--on", f"ray:{cluster.address}", "--model-arg", "delay_ms=1000", out="stopped") as run:
         run.wait_until(lambda now: now["n_answered"] >= 3)
         run.process.send_signal(signal.SIGINT)

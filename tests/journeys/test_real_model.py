@@ -165,8 +165,8 @@ def test_twenty_shots_in_a_context_that_holds_fewer_for_some(workdir: Path) -> N
         short = [n for n in numbers if n < 20]
         assert 0 < len(short) < 6, numbers
         left_out = sum(20 - n for n in short)
-        said = f"{len(short)} of 6 samples had fewer examples than requested: {left_out} of 120 omitted"
-        assert f"arithmetic {track}: {said}" in result.out
+        expected = f"{len(short)} of 6 samples had fewer examples than requested: {left_out} of 120 omitted"
+        assert f"arithmetic {track}: {expected}" in result.out
         assert re.search(rf"arithmetic +{track} +6/6", result.out)
 
 
@@ -211,7 +211,7 @@ def test_the_perplexity_of_a_text_file_in_three_ways(workdir: Path) -> None:
     assert shown.count("\n") < 40
 
 
-def test_windows_larger_than_the_model_are_refused_before_anything_is_read(workdir: Path) -> None:
+def test_windows_larger_than_the_model_are_rejected_before_anything_is_read(workdir: Path) -> None:
     (workdir / "a.txt").write_text("Some text.", encoding="utf-8")
     result = assay("run", "a.txt", "--window-tokens", "9000")
     assert result.status == 2

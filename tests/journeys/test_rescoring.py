@@ -1,4 +1,4 @@
-"""Scoring a run's answers again: numbers by an oracle of its own, what is kept, and what ends it halfway."""
+"""Rescoring: numbers against an independent oracle, stored scorings, and interruptions."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def test_a_metric_without_an_extractor_reads_answers_as_the_run_did(workdir: Pat
     assert {one["sample_id"]: one["answer"] for one in lines(workdir / "run" / "scores.jsonl")} == own
 
 
-def test_a_judge_is_asked_once_and_told_the_right_option(workdir: Path) -> None:
+def test_a_judge_is_asked_once_and_reported_the_right_option(workdir: Path) -> None:
     made("data.csv", "-m", "mock", "--method", "gen")
     done = scored("--judge", "mock", "--judge-arg", "answer=yes")
     assert head(done["metrics"], "gen")["value"] == 1.0
@@ -197,8 +197,8 @@ def test_methods_are_compared_though_one_is_scored_over_the_whole_list(workdir: 
     # A judge is given whole replies: whether a text means the option that ppl chose nobody knows.
     made("data.csv", "-m", "mock", "--method", "ppl,gen", "--fresh", "--model-arg", "answer=I say C.")
     scored(*judge)
-    told = StoredRun(workdir / "run").manifest
-    assert (told.disagreements, told.agreement_untold) == ({"data": 0}, {"data": 40})
+    reported = StoredRun(workdir / "run").manifest
+    assert (reported.disagreements, reported.agreement_untold) == ({"data": 0}, {"data": 40})
     assert "agreement is unknown" in assay("report", "run").out
     assert "agreement is unknown" in (workdir / "run/report.md").read_text(encoding="utf-8")
 
@@ -221,8 +221,8 @@ def test_a_judge_is_asked_in_a_person_s_own_words(workdir: Path) -> None:
 
 def test_secrets_of_a_judge_are_not_stored(workdir: Path) -> None:
     made("free.jsonl", "-m", "mock")
-    said = assay("score", "run", "--judge", "mock", "--judge-arg", "api_key=sk-123")
-    assert "sk-123" not in said.out
+    message = assay("score", "run", "--judge", "mock", "--judge-arg", "api_key=sk-123")
+    assert "sk-123" not in message.out
     assert not any("sk-123" in path.read_text("utf-8") for path in Path("run").rglob("*") if path.is_file())
 
 
@@ -252,8 +252,8 @@ def test_scorings_are_listed_shown_again_and_compared(workdir: Path) -> None:
     assert "scored again as" not in assay("report", "run").out
     assert assay("score", "run", "--use", "regex").status == 0
     assert "scored again as 002-regex: extract regex:^zzz" in assay("report", "run").out
-    said = assay("score", "run", "--use", "7")
-    assert (said.status, "RESCORE-007" in said.err) == (2, True)
+    message = assay("score", "run", "--use", "7")
+    assert (message.status, "RESCORE-007" in message.err) == (2, True)
     assert assay("report", "run/scorings/001-run").status == 0, "a scoring is a run folder"
 
 
@@ -289,13 +289,13 @@ def test_scorings_of_one_run_are_compared_by_what_each_is_judged_by(workdir: Pat
     assert Path("page.html").is_file()
     shown = assay("compare", "run", "--scorings", "1,3").out
     assert re.search(r"accuracy / gpt4_eval: (no significant difference: )?B scores", shown)
-    for said, arguments in (
+    for message, arguments in (
         ("selects scorings of one run", ("run", "run", "--scorings", "1,2")),
         ("no scoring '9'", ("run", "--scorings", "1,9")),
         ("cannot compare", ("run", "--scorings", "1")),
     ):
-        told = assay("compare", *arguments)
-        assert (told.status, said in told.err) == (2, True), told.err
+        reported = assay("compare", *arguments)
+        assert (reported.status, message in reported.err) == (2, True), reported.err
 
 
 def test_runs_that_are_judged_by_other_metrics_are_not_compared_and_that_is_said(workdir: Path) -> None:
@@ -307,22 +307,22 @@ def test_runs_that_are_judged_by_other_metrics_are_not_compared_and_that_is_said
     assert "free gen: no metric to compare by: run has 'rouge', other has 'accuracy'" in shown.out
 
 
-def test_what_changed_is_told_in_words(workdir: Path) -> None:
+def test_what_changed_is_reported_in_words(workdir: Path) -> None:
     made("data.csv", "-m", "mock", "--method", "gen", "--model-arg", "answer=The answer is B (not A)")
-    said = assay("score", "run", "--extract", "last-regex:[ABC]")
-    assert said.status == 0, said.err
+    message = assay("score", "run", "--extract", "last-regex:[ABC]")
+    assert message.status == 0, message.err
     n_right = sum("B\n" in row for row in ROWS)
-    assert f"{n_right} of 40 scores changed: 0 higher, {n_right} lower" in said.out
-    assert "'B' 1 (stated_label)" in said.out
-    assert "'A' 0 (last-regex:[ABC])" in said.out
+    assert f"{n_right} of 40 scores changed: 0 higher, {n_right} lower" in message.out
+    assert "'B' 1 (stated_label)" in message.out
+    assert "'A' 0 (last-regex:[ABC])" in message.out
 
 
-def test_a_run_that_goes_on_shows_its_own_score_and_keeps_the_others(workdir: Path) -> None:
+def test_a_run_that_continues_shows_its_own_score_and_keeps_the_others(workdir: Path) -> None:
     command = ("data.csv", "-m", "mock", "--method", "gen", "--model-arg", "fail_every=4")
     run = assay("run", *command, "--out", "run")
     assert run.status == 3
     own = summary(workdir / "run")
-    assert assay("score", "run", "--extract", "regex:^zzz").status == 3, "failed samples are told again"
+    assert assay("score", "run", "--extract", "regex:^zzz").status == 3, "failed samples are reported again"
     again = assay("run", *command, "--out", "run")
     assert again.status == 3
     assert "the answers have 1 later scorings, which are kept; the run now shows its own score" in again.out
@@ -352,7 +352,7 @@ def test_a_run_that_got_more_answers_marks_scorings_of_the_older_ones(workdir: P
     assert "older answers" in assay("score", "run", "--list-scorings").out
 
 
-def test_a_run_goes_on_though_another_judge_was_asked_since(workdir: Path) -> None:
+def test_a_run_continues_though_another_judge_was_asked_since(workdir: Path) -> None:
     command = ("data.csv", "-m", "mock", "--method", "gen", "--out", "run")
     assert assay("run", *command).status == 0
     scored("--judge", "mock", "--judge-arg", "answer=yes")
@@ -391,13 +391,13 @@ def test_code_of_a_dataset_scores_again_as_long_as_it_is_there(workdir: Path) ->
     (workdir / "rows.json").write_text(json.dumps({"validation": questions(12, 1)}), encoding="utf-8")
     assert "it has changed since" in refused("RESCORE-006")
     shutil.move(workdir / "quiz.py", workdir / "gone.py")
-    said = refused("RESCORE-006")
-    assert "it is scored by code of its dataset" in said
-    assert "--stage score --answers-from" in said
+    message = refused("RESCORE-006")
+    assert "it is scored by code of its dataset" in message
+    assert "--stage score --answers-from" in message
 
 
 @pytest.mark.parametrize(
-    ("code", "arguments", "said"),
+    ("code", "arguments", "message"),
     [
         ("RESCORE-002", ("--extract", "nubmer"), "'number'"),
         ("RESCORE-002", ("--extract", "regex:("), "not a valid regular expression"),
@@ -415,19 +415,19 @@ def test_code_of_a_dataset_scores_again_as_long_as_it_is_there(workdir: Path) ->
         ("RESCORE-009", ("--name", "//"), "letters or digits"),
     ],
 )
-def test_what_cannot_be_chosen_is_told_before_anything_is_written(
-    code: str, arguments: tuple[str, ...], said: str
+def test_what_cannot_be_chosen_is_reported_before_anything_is_written(
+    code: str, arguments: tuple[str, ...], message: str
 ) -> None:
     made("data.csv", "-m", "mock", "--method", "ppl,gen")
-    assert said in refused(code, *arguments)
+    assert message in refused(code, *arguments)
 
 
-def test_numbers_that_were_never_asked_for_are_told() -> None:
+def test_numbers_that_were_never_asked_for_are_reported() -> None:
     made("data.csv", "-m", "mock", "--method", "ppl", "--fidelity", "faithful")
     assert "prompt and option were scored together" in refused("RESCORE-005", "--score-by", "per_char")
 
 
-def test_what_is_no_complete_run_is_told(workdir: Path) -> None:
+def test_what_is_no_complete_run_is_reported(workdir: Path) -> None:
     made("data.csv", "-m", "mock", "--method", "gen")
     scored("--extract", "option")
     of_scoring = assay("score", "run/scorings/001-run")

@@ -1,4 +1,4 @@
-"""Every authoring language: answers scored again as the run was come to the same, to the last digit."""
+"""In every format, rescoring with the run's own settings gives the same scores to the last digit."""
 
 from __future__ import annotations
 

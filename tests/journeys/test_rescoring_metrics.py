@@ -1,4 +1,4 @@
-"""Metrics chosen for answers that are scored again: their arguments, and those of a dataset's own code."""
+"""Metrics for rescoring: their arguments, and those of a dataset's own code."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_an_argument_goes_to_all_that_have_it_or_to_the_one_that_is_named() -> N
 
 
 @pytest.mark.parametrize(
-    ("metric", "argument", "said"),
+    ("metric", "argument", "message"),
     [
         ("rouge", "ngram=2", "did you mean 'n_gram'"),
         ("rouge", "ngram=2", "rouge has 'tokenizer', 'index', 'n_gram'"),
@@ -135,14 +135,14 @@ def test_an_argument_goes_to_all_that_have_it_or_to_the_one_that_is_named() -> N
         ("own:EM", "n_gram=2", "own:EM has none"),
     ],
 )
-def test_an_argument_that_is_unknown_is_told_with_those_that_exist(
-    metric: str, argument: str, said: str
+def test_an_argument_that_is_unknown_is_reported_with_those_that_exist(
+    metric: str, argument: str, message: str
 ) -> None:
     made("sentences.jsonl")
-    assert said in refused("RESCORE-010", "--metric", metric, "--metric-arg", argument)
+    assert message in refused("RESCORE-010", "--metric", metric, "--metric-arg", argument)
 
 
-def test_values_that_a_metric_does_not_take_are_told() -> None:
+def test_values_that_a_metric_does_not_take_are_reported() -> None:
     made("sentences.jsonl")
     assert "expected one of '1'" in refused("SCORE-002", "--metric", "rouge", "--metric-arg", "n_gram=9")
     assert "no metric is named" in refused("RESCORE-010", "--metric-arg", "n_gram=2")
@@ -164,9 +164,9 @@ def test_a_metric_of_a_dataset_s_own_code_is_chosen_by_name() -> None:
     assert {json.loads(line)["metric"] for line in lines} == {"F1"}, "the first one is used"
     assert scored("--metric", "own:Shortest") == {"Shortest": own["Shortest"]}
     assert scored() == own
-    said = refused("RESCORE-003", "--metric", "own:Longst")
-    assert "did you mean 'Longest'" in said
-    assert "'own:EM', 'own:F1', 'own:Longest'" in said
+    message = refused("RESCORE-003", "--metric", "own:Longst")
+    assert "did you mean 'Longest'" in message
+    assert "'own:EM', 'own:F1', 'own:Longest'" in message
     assert "cannot be combined with 'rouge'" in refused("RESCORE-003", "--metric", "own:F1,rouge")
     assert "reads answers" in refused("RESCORE-003", "--metric", "own:F1", "--extract", "whole")
 
@@ -203,6 +203,6 @@ def test_answers_that_were_never_scored_are_scored_by_one_of_the_dataset_s_metri
     result = assay("run", "words.py", "-m", "mock", "--stage", "infer", "--out", "run")
     assert result.status == 0, result.err
     assert list(scored("--metric", "own:F1")) == ["F1"]
-    said = assay("score", "run", "--metric", "own:nothing")
-    assert said.status == 2
-    assert "reports no metric 'nothing'; its metrics are 'Em', 'F1', 'Longest'" in said.err
+    message = assay("score", "run", "--metric", "own:nothing")
+    assert message.status == 2
+    assert "reports no metric 'nothing'; its metrics are 'Em', 'F1', 'Longest'" in message.err

@@ -1,4 +1,4 @@
-"""Answers of the embedded SmolLM2, scored again: what an extractor finds, and what a run with it comes to."""
+"""Rescored answers of the embedded SmolLM2: extractions and the resulting scores."""
 
 from __future__ import annotations
 

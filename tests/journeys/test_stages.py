@@ -1,4 +1,4 @@
-"""Asking now and scoring later: with the model gone, with other answers, with some that were never given."""
+"""Stages: query the model now and score later, without it, with other answers, or with missing ones."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_the_latest_run_that_fits_is_found(workdir: Path) -> None:
     assert "there is no run of 'mock:other' on 'data.csv' in this folder" in none.err
 
 
-def test_a_right_answer_that_was_corrected_is_scored_anew(workdir: Path) -> None:
+def test_a_right_answer_that_was_corrected_is_scored_again(workdir: Path) -> None:
     assert assay("run", "data.csv", *MOCK, "--stage", "infer", "--out", "run").status == 0
     write(workdir, [ROWS[0].replace(",B", ",A"), *ROWS[1:]])
     scored = assay("run", "data.csv", *MOCK, "--stage", "score", "--answers-from", "run", "--out", "new")
@@ -79,7 +79,7 @@ def test_a_right_answer_that_was_corrected_is_scored_anew(workdir: Path) -> None
     assert "87.5" in scored.out
     assert "of 8 answers, 8 from the run that was scored" in scored.out
     journal = (workdir / "new" / "responses.jsonl").read_text(encoding="utf-8").splitlines()
-    assert len(journal) == 8, "the new run stands alone"
+    assert len(journal) == 8, "the new run is independent"
 
 
 def test_what_was_never_asked_has_failed_and_can_still_be_asked(workdir: Path) -> None:

@@ -1,4 +1,4 @@
-"""Headlines of registered tasks, and tasks whose data or columns are not there."""
+"""Headlines of registered tasks, and tasks with missing data or columns."""
 
 from __future__ import annotations
 

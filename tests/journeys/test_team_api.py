@@ -101,7 +101,7 @@ def test_datasets_come_with_their_explanation_abilities_metrics_and_headline(ser
     ynat = found["klue_ynat"]
     assert ynat["explanation"] == "뉴스 기사의 주제를 분류하는 능력 평가"
     assert (ynat["metrics"], ynat["headline"], ynat["dialect"]) == (["acc", "macro_f1"], "macro_f1", "leap")
-    # Where a dataset lies is the server's own matter.
+    # The server does not show the path of a dataset.
     assert str(server.folder) not in json.dumps(list(found.values()))
 
 
@@ -128,7 +128,7 @@ def test_an_evaluation_is_started_watched_and_read(server: TeamServer, runner: s
     assert last["event"] == "end"
     assert json.loads(last["data"])["state"] == "complete"
     assert [int(event["id"]) for event in events] == sorted({int(event["id"]) for event in events})
-    # Who saw all of it is told that nothing more comes, and who lost the connection gets the rest.
+    # A client that saw everything gets the end; one that lost its connection gets the rest.
     seen = {"last-event-id": last["id"]}
     assert server.ask("GET", f"/api/v1/evaluations/{number}/events", headers=seen).status == 204
     assert watched(server, f"/api/v1/evaluations/{number}/events", events[0]["id"]) == [last]
@@ -199,7 +199,7 @@ def test_a_model_in_several_workers_is_evaluated_as_in_one(server: TeamServer) -
         ({"spec": "mock", "workers": 0}, 400, "WEB-018"),
     ],
 )
-def test_workers_that_cannot_be_are_told(
+def test_workers_that_cannot_be_are_reported(
     server: TeamServer, model: dict[str, Any], status: int, code: str
 ) -> None:
     assert refused(server.ask("POST", "/api/v1/models", {"name": "x", **model})) == (status, code)
@@ -234,7 +234,7 @@ def watched(server: TeamServer, path: str, last_id: str | None = None) -> list[d
         ("no object", 400, "WEB-018"),
     ],
 )
-def test_what_cannot_be_done_is_told_before_it_is_queued(
+def test_what_cannot_be_done_is_reported_before_it_is_queued(
     server: TeamServer, runner: str, asked: Any, status: int, code: str
 ) -> None:
     before = len(server.get("/evaluations"))
@@ -254,9 +254,9 @@ def test_the_owner_may_name_a_model_that_is_not_registered(server: TeamServer) -
         "model_args": {"api_key": "hunter2"},
         "datasets": ["sums"],
     }
-    told = server.ask("POST", "/api/v1/evaluations", secret)
-    assert refused(told) == (409, "TEAM-032")
-    assert "hunter2" not in json.dumps(told.body)
+    reported = server.ask("POST", "/api/v1/evaluations", secret)
+    assert refused(reported) == (409, "TEAM-032")
+    assert "hunter2" not in json.dumps(reported.body)
 
 
 def test_roles_decide_what_may_be_done(server: TeamServer, runner: str, reader: str) -> None:
@@ -388,7 +388,7 @@ def test_a_headline_is_a_metric_that_some_method_gives(server: TeamServer) -> No
     assert server.ask("DELETE", "/api/v1/datasets/x").status == 204
 
 
-def test_a_small_file_that_stands_for_much_is_refused(server: TeamServer) -> None:
+def test_a_small_file_that_is_for_much_is_rejected(server: TeamServer) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     content = io.BytesIO()
@@ -449,7 +449,7 @@ def test_the_server_answers_while_a_template_that_runs_away_is_checked(
     assert answers[0].body["where"] == {"file": "x.csv", "row": 1, "line": 2}
 
 
-def test_a_wrong_row_of_an_upload_is_told_with_its_place(server: TeamServer) -> None:
+def test_a_wrong_row_of_an_upload_is_reported_with_its_place(server: TeamServer) -> None:
     answer = upload(server, file=("mine.csv", b"question,A,B,answer\n1+1=,1,2,B\n1+1=,1,2,E\n"), name="x")
     assert answer.body["where"] == {"file": "x.csv", "row": 2, "line": 3, "column": "answer"}
 
@@ -524,7 +524,7 @@ def test_the_document_describes_every_address_every_field_and_every_error(server
         assert schema.get("description") or "enum" in schema, name
 
 
-def test_an_unknown_evaluation_is_told_everywhere(server: TeamServer) -> None:
+def test_an_unknown_evaluation_is_reported_everywhere(server: TeamServer) -> None:
     for method, path in (
         ("GET", ""),
         ("GET", "/events"),
@@ -620,7 +620,7 @@ def test_the_leaderboard_shows_no_addresses(server: TeamServer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         (
             {"method": ["guess"]},
@@ -631,12 +631,12 @@ def test_the_leaderboard_shows_no_addresses(server: TeamServer) -> None:
     ],
 )
 def test_a_wrong_value_is_answered_with_those_that_are_allowed(
-    server: TeamServer, settings: dict[str, Any], said: str
+    server: TeamServer, settings: dict[str, Any], message: str
 ) -> None:
     asked = {"model": "quick", "datasets": ["sums"], "settings": settings}
     answer = server.ask("POST", "/api/v1/evaluations", asked)
     assert (answer.status, answer.body["code"]) == (400, "WEB-018")
-    assert said in answer.body["what"]
+    assert message in answer.body["what"]
 
 
 def test_a_wrong_value_in_an_address_is_answered_with_those_that_are_allowed(server: TeamServer) -> None:

@@ -1,4 +1,4 @@
-"""Whatever is killed, however often: every evaluation ends complete, once, and asks nothing twice."""
+"""After any number of kills, every evaluation finishes exactly once and sends no request twice."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ROWS = 30
 
 
 def write_dataset(folder: Path, *, lease_s: float = 120.0) -> None:
-    """Write the dataset and the settings; only tests that lose a worker need a lease that runs out soon."""
+    """Write the dataset and the settings; only tests that lose a worker need a short lease."""
     (folder / "data").mkdir()
     rows = "".join(f"{n}+1=,{n + 1},{n},A\n" for n in range(_ROWS))
     (folder / "data" / "sums.csv").write_text(f"question,A,B,answer\n{rows}")
@@ -157,7 +157,7 @@ def test_no_evaluation_is_lost_and_none_is_done_twice(
         ) == [f"sums-slow-{number}" for number in numbers]
 
 
-def test_a_server_that_is_told_to_end_gives_its_evaluations_back(
+def test_a_server_that_is_reported_to_end_gives_its_evaluations_back(
     tmp_path: Path, database_place: str, held_model: tuple[HeldModel, str]
 ) -> None:
     model, spec = held_model
@@ -175,7 +175,7 @@ def test_a_server_that_is_told_to_end_gives_its_evaluations_back(
 
 
 @pytest.mark.slow
-def test_a_stop_keeps_what_was_answered_and_a_resume_goes_on(
+def test_a_stop_keeps_what_was_answered_and_a_resume_continues(
     tmp_path: Path, held_model: tuple[HeldModel, str]
 ) -> None:
     model, spec = held_model
@@ -254,7 +254,7 @@ def test_a_worker_that_was_only_asleep_does_not_speak_for_an_evaluation_any_more
 
 
 @pytest.mark.slow
-def test_a_database_that_is_started_anew_interrupts_no_evaluation(
+def test_a_database_that_is_started_again_interrupts_no_evaluation(
     tmp_path: Path, held_model: tuple[HeldModel, str]
 ) -> None:
     """A server of its own: other tests use the one that all share."""
@@ -289,7 +289,7 @@ def test_a_database_that_is_started_anew_interrupts_no_evaluation(
 def test_an_evaluation_on_a_full_disk_fails_with_the_reason_and_is_resumed(
     tmp_path: Path, held_model: tuple[HeldModel, str]
 ) -> None:
-    """The bound on the size of files stands for the disk: both are told by an error of the same kind."""
+    """The limit on file sizes simulates a full disk: both raise an error of the same kind."""
     model, spec = held_model
     write_dataset(tmp_path)
     with TeamServer(tmp_path, "--workers", "1") as server:

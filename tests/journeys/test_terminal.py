@@ -98,7 +98,7 @@ def test_a_dumb_terminal_is_drawn_nothing(workdir: Path) -> None:
     assert panels(shown) == []
 
 
-def test_ctrl_c_leaves_a_clean_screen_and_says_how_to_go_on(workdir: Path) -> None:
+def test_ctrl_c_leaves_a_clean_screen_and_says_how_to_continue(workdir: Path) -> None:
     shown = on_terminal(
         SLOW, columns=100, environment=PLAIN, when=lambda screen: "so far" in screen, then=interrupted
     )
@@ -158,11 +158,11 @@ def test_a_judge_at_work_is_seen_also_when_answers_are_scored_again(workdir: Pat
     judge = ["--judge", "mock", *(word for one in arguments for word in ("--judge-arg", one))]
     shown = on_terminal([*assay, "score", "run", *judge], columns=100, environment=PLAIN)
     assert shown.status == 3, "the judge failed on some"
-    told = [frame for frame in shown.frames if "judged" in frame]
-    counts = [int(found[1]) for frame in told if (found := re.search(r"judged (\d+) of 60", frame))]
+    reported = [frame for frame in shown.frames if "judged" in frame]
+    counts = [int(found[1]) for frame in reported if (found := re.search(r"judged (\d+) of 60", frame))]
     assert counts == sorted(counts)
     assert any(0 < n < 60 for n in counts)
-    assert any("left to judge" in frame for frame in told)
-    assert any("the judge failed on" in frame for frame in told)
+    assert any("left to judge" in frame for frame in reported)
+    assert any("the judge failed on" in frame for frame in reported)
     assert not any("from the cache" in frame for frame in shown.frames)
     assert "judged" not in shown.left

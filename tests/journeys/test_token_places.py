@@ -1,4 +1,4 @@
-"""The scored tokens of a real run lie where its folder says, with and without a chat template."""
+"""The scored tokens of a real run match the positions in its folder, with and without a chat template."""
 
 from __future__ import annotations
 

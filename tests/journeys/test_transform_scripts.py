@@ -1,4 +1,4 @@
-"""A new user's way with a dataset folder: new, check, run, explain, report; another wording; a wrong row."""
+"""A new user's steps with a dataset folder: new, check, run, explain, report; a wrong row."""
 
 from __future__ import annotations
 
@@ -97,14 +97,14 @@ def test_a_config_may_name_a_post_processor_of_another_system(
     config = json.loads(path.read_text(encoding="utf-8"))
     config["postprocess"] = {"type": "last_option_postprocess", "options": "ABCD"}
     path.write_text(json.dumps(config), encoding="utf-8")
-    said = "answer=The answer is (B). All is well."
-    ran = assay("run", "quiz", "-m", "mock", "--model-arg", said, "--fidelity", fidelity, "--out", "run")
+    message = "answer=The answer is (B). All is well."
+    ran = assay("run", "quiz", "-m", "mock", "--model-arg", message, "--fidelity", fidelity, "--out", "run")
     assert ran.status == 0, ran.err
     scores = [json.loads(line) for line in (workdir / "run" / "scores.jsonl").read_text().splitlines()]
     assert {score["answer"] for score in scores} == {answer}
     quirks = manifest_task(workdir / "run")["quirks"]
     assert isinstance(quirks, list)
-    assert "last_option_postprocess" in {quirk["name"] for quirk in quirks}
+    assert "last_option_postprocess" in {difference["name"] for difference in quirks}
     explained = assay("explain", "run", "row:1")
     assert (explained.status, "last_option_postprocess" in explained.out) == (0, True)
 
@@ -117,14 +117,14 @@ def test_rows_of_ones_own_are_prepared_and_evaluated(quiz: Path) -> None:
     assert re.search(r"^quiz +gen +9/9 ", assay("run", "quiz", "-m", "mock").out, re.MULTILINE)
 
 
-def test_a_wrong_row_is_named_and_mended(quiz: Path, workdir: Path) -> None:
+def test_a_wrong_row_is_named_and_fixed(quiz: Path, workdir: Path) -> None:
     data = quiz / "data" / "quiz.jsonl"
     right = data.read_text(encoding="utf-8")
     data.write_text(right.replace('"56": 1', '"56": 0'), encoding="utf-8")
     for command, status in (("check", 1), ("run", 2)):
         flags = () if command == "check" else ("-m", "mock")
         refused = assay(command, "quiz", *flags)
-        said = refused.out + refused.err
+        message = refused.out + refused.err
         assert refused.status == status
         for part in (
             "ULTRAEVAL-005 quiz/data/quiz.jsonl row 5 (line 5)",
@@ -132,8 +132,8 @@ def test_a_wrong_row_is_named_and_mended(quiz: Path, workdir: Path) -> None:
             "What is 7 times 8?",
             "no option in 'target_scores' is right",
         ):
-            assert part in said
-        assert "row 4" not in said
+            assert part in message
+        assert "row 4" not in message
     assert not (workdir / "runs").exists()
     data.write_text(right, encoding="utf-8")
     assert assay("run", "quiz", "-m", "mock").status == 0

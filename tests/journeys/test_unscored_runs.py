@@ -1,4 +1,4 @@
-"""Runs in which nothing, or not everything, could be scored: nowhere do they look as if all were well."""
+"""Runs without a complete score say so everywhere."""
 
 from __future__ import annotations
 

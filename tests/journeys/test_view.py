@@ -83,7 +83,7 @@ def test_it_shows_runs_and_ends_quietly_though_a_page_is_open(runs: Path) -> Non
         assert (out, err) == ("", "")
 
 
-def test_beyond_this_machine_a_token_is_needed_and_told_once(runs: Path) -> None:
+def test_beyond_this_machine_a_token_is_needed_and_reported_once(runs: Path) -> None:
     with program(str(runs), "--host", "0.0.0.0") as (_, address):
         token = urlsplit(address).query.removeprefix("token=")
         assert len(token) >= 32
@@ -95,7 +95,7 @@ def test_beyond_this_machine_a_token_is_needed_and_told_once(runs: Path) -> None
         assert asked(here, "/data/runs", {"Host": f"evil.example:{port}"})[0] == 421
 
 
-def test_what_cannot_be_shown_is_told(workdir: Path, runs: Path) -> None:
+def test_what_cannot_be_shown_is_reported(workdir: Path, runs: Path) -> None:
     missing = assay("view", "--runs-dir", "nowhere")
     assert missing.status == 2
     assert "STORE-005" in missing.err
@@ -114,11 +114,11 @@ def test_without_the_extra_it_says_what_to_do(runs: Path, monkeypatch: pytest.Mo
     for name in [name for name in sys.modules if name.startswith("assay.faces.web")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    told = assay("view", str(runs))
-    assert told.status == 2
-    assert "WEB-001" in told.err
-    assert "assay-eval[web]" in told.err
-    assert "report.html" in told.err
+    reported = assay("view", str(runs))
+    assert reported.status == 2
+    assert "WEB-001" in reported.err
+    assert "assay-eval[web]" in reported.err
+    assert "report.html" in reported.err
 
 
 @pytest.mark.parametrize(("command", "module"), [("view", "view"), ("serve", "serve")])
@@ -131,17 +131,17 @@ def test_a_fault_of_our_own_is_no_missing_package(
         assay(command)
 
 
-def test_what_the_system_does_not_allow_is_told(
+def test_what_the_system_does_not_allow_is_reported(
     workdir: Path, runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied", "runs/one/scores.jsonl")
 
     monkeypatch.setattr("assay.app.stored_runs.find_run", refused)
-    told = assay("report", "one")
-    assert told.status == 2
-    assert "STORE-014 runs/one/scores.jsonl" in told.err
-    assert "Permission denied" in told.err
+    reported = assay("report", "one")
+    assert reported.status == 2
+    assert "STORE-014 runs/one/scores.jsonl" in reported.err
+    assert "Permission denied" in reported.err
     answer = msgspec.json.decode(assay("report", "one", "--json").out)
     assert "STORE-014" in str(answer)
 
@@ -214,9 +214,9 @@ class TestClientsThatMeanNoGood:
     def test_who_says_nothing_is_let_go(self, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(server, "_HEAD_S", 0.3)
         with viewing(runs) as viewer:
-            for said in (b"", b"GET / HTTP/1.1\r\nhost: 127", b"GET / HTTP/1.1\r\n"):
+            for message in (b"", b"GET / HTTP/1.1\r\nhost: 127", b"GET / HTTP/1.1\r\n"):
                 with socket.create_connection(("127.0.0.1", viewer.port), 10) as slow:
-                    slow.sendall(said)
+                    slow.sendall(message)
                     assert slow.recv(100) == b""
 
     def test_who_says_it_drop_by_drop_too(self, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -281,7 +281,7 @@ def listening(viewer: Viewer, path: str) -> Iterator[Iterator[str]]:
         yield (line.removeprefix("event: ") for line in lines if line.startswith("event: "))
 
 
-def test_a_page_is_told_when_a_run_grows_and_when_it_is_gone(tmp_path: Path) -> None:
+def test_a_page_is_notified_when_a_run_grows_and_when_it_is_gone(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "runs" / "live", ["a"], status=RunStatus.RUNNING, n_planned=9)
     with viewing(tmp_path / "runs") as viewer, listening(viewer, "/data/runs/live/events") as news:
         append_samples(folder, ["b"], first=1)
@@ -293,7 +293,7 @@ def test_a_page_is_told_when_a_run_grows_and_when_it_is_gone(tmp_path: Path) -> 
         assert list(news) == []
 
 
-def test_the_list_is_told_when_a_run_comes(tmp_path: Path) -> None:
+def test_the_list_is_reported_when_a_run_comes(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
     with viewing(tmp_path / "runs") as viewer, listening(viewer, "/data/events") as news:
         write_run(tmp_path / "runs" / "new", ["a"])

@@ -285,11 +285,13 @@ def values(found: dict[str, Any]) -> dict[str, float]:
     return {f"{one['method']} {one['metric']}": one["value"] for one in found["metrics"]}
 
 
-def test_trouble_is_told_with_the_place_of_the_log(tiny: Path, sums: str) -> None:
+def test_trouble_is_reported_with_the_place_of_the_log(tiny: Path, sums: str) -> None:
     done = assay("run", sums, "-m", f"vllm:{tiny}", "--model-arg", "block_size=16", "--method", "ppl")
     assert done.returncode != 0
     assert "MODEL-005" in done.stderr
-    said = done.stderr.replace("\n", "")
-    log = Path(said[said.index("log is ") + len("log is ") : said.index(".log") + 4].replace(" ", ""))
+    message = done.stderr.replace("\n", "")
+    log = Path(
+        message[message.index("log is ") + len("log is ") : message.index(".log") + 4].replace(" ", "")
+    )
     assert "block size" in log.read_text(encoding="utf-8")
     log.unlink()

@@ -138,10 +138,10 @@ def test_workers_killed_in_the_middle_are_replaced(questions: Path) -> None:
         wait_for_answers("killed", 20)
         for worker in workers_of(process.pid):
             os.kill(worker, signal.SIGKILL)
-        _, said = process.communicate(timeout=600)
+        _, message = process.communicate(timeout=600)
     finally:
         process.kill()
-    assert process.returncode == 0, said.decode()
+    assert process.returncode == 0, message.decode()
     run(out="alone")
     assert_same_result("alone", "killed")
     assert ids("killed") == ids("alone")
@@ -149,7 +149,7 @@ def test_workers_killed_in_the_middle_are_replaced(questions: Path) -> None:
 
 
 @pytest.mark.parametrize("again", [("--workers", "3"), ()], ids=["other number", "no workers"])
-def test_a_run_killed_in_the_middle_goes_on_with_another_number(
+def test_a_run_killed_in_the_middle_continues_with_another_number(
     questions: Path, again: tuple[str, ...]
 ) -> None:
     process = started("--model-arg", "delay_ms=5", "--workers", "2", out="resumed")
@@ -207,7 +207,7 @@ def test_the_real_model_in_two_workers_scores_as_in_one_process(questions: Path)
 
 
 @pytest.mark.slow
-def test_a_worker_that_finds_other_weights_ends_the_run_which_goes_on_with_the_right_ones(
+def test_a_worker_that_finds_other_weights_ends_the_run_which_continues_with_the_right_ones(
     questions: Path,
 ) -> None:
     pytest.importorskip("torch", reason="the hf extra is not installed")
@@ -228,15 +228,15 @@ def test_a_worker_that_finds_other_weights_ends_the_run_which_goes_on_with_the_r
         other.replace("model/model.safetensors")
         # The other one stays as it is: who comes in the place of this one is waited for.
         os.kill(workers[0], signal.SIGKILL)
-        _, said = process.communicate(timeout=600)
+        _, message = process.communicate(timeout=600)
     finally:
         process.kill()
         for worker in workers:
             wake(worker)
-    assert process.returncode == 2, said.decode()
-    assert "WORKER-009" in said.decode()
-    assert f"a worker on {platform.node()} has another model under hf:model" in said.decode()
-    assert "model.safetensors is " in said.decode()
+    assert process.returncode == 2, message.decode()
+    assert "WORKER-009" in message.decode()
+    assert f"a worker on {platform.node()} has another model under hf:model" in message.decode()
+    assert "model.safetensors is " in message.decode()
     n_before = len(ids("mixed"))
     assert 0 < n_before < N_ROWS
     # What is there now is another run.
@@ -257,9 +257,9 @@ def test_other_versions_of_what_computes_are_noted(questions: Path, monkeypatch:
     write_tiny_model(Path("model"))
     ours = read_package_versions(["torch"])["torch"]
     theirs = f"{ours.partition('+')[0]}+other"
-    told = Path("packages", f"torch-{theirs}.dist-info", "METADATA")
-    told.parent.mkdir(parents=True)
-    told.write_text(f"Metadata-Version: 2.1\nName: torch\nVersion: {theirs}\n", encoding="utf-8")
+    reported = Path("packages", f"torch-{theirs}.dist-info", "METADATA")
+    reported.parent.mkdir(parents=True)
+    reported.write_text(f"Metadata-Version: 2.1\nName: torch\nVersion: {theirs}\n", encoding="utf-8")
     # Workers find it first, and this process, which has started already, does not.
     monkeypatch.setenv("PYTHONPATH", str(Path("packages").resolve()), prepend=os.pathsep)
     few = ("--limit", "first:2", "--max-tokens", "2", "--no-cache", "--workers", "1")

@@ -1,11 +1,11 @@
-"""One benchmark written in every dialect is asked alike and scored alike: the promise of the product.
+"""One benchmark, written in every dialect, leads to equal requests and scores: the promise of the product.
 
 `questions.csv` holds the questions and `solved.csv` the examples. Each folder beside this file is a dialect;
-its `text.toml` says how the benchmark is named there for a model that reads plain text, its `chat.toml` for
-one that reads messages, in the words of `assay.run`. A new dialect adds a folder, and nothing here changes.
+its `text.toml` has the arguments of `assay.run` for a model that reads plain text, its `chat.toml` those for
+a chat model. A new dialect adds a folder, and nothing here changes.
 
-Where a dialect cannot say what the others say, its file says so, with the reason. `dataset` may name one for
-each method. `score_by` is how it ranks options where nobody can tell it; the first dialect is then told to
+If a dialect cannot express what the others do, its file says so, with the reason. `dataset` may name one for
+each method. `score_by` is how it ranks options if that cannot be set; the first dialect is then set to
 rank so too. `not_compared` names the fields of a method's results that mean something else there.
 """
 
@@ -32,17 +32,17 @@ from assay.core.task import TaskSettings
 HERE = Path(__file__).parent
 DIALECTS = sorted(path.name for path in HERE.iterdir() if (path / "text.toml").is_file())
 FIRST = "table"
-"""The dialect that all others are compared with: it can be told everything."""
+"""The dialect that all others are compared with: all of its settings can be set."""
 OTHERS = [dialect for dialect in DIALECTS if dialect != FIRST]
 METHODS = {"text": ("ppl", "prob", "gen"), "chat": ("prob", "gen")}
 """A table's own template is for all methods, so in a chat its `ppl` cannot hide the options as others do."""
 MAX_TOKENS, STOP, SCORE_BY = 8, ("\n",), "per_token"
-"""What a person may say of a dialect, and each has defaults of its own for."""
+"""Settings for which every dialect has its own defaults."""
 COMPARED = ("verdict", "value", "answer", "target", "mass", "margin", "is_truncated")
 
 
-class Asked(NamedTuple):
-    """One ask of a row, by what it is used for."""
+class RowRequest(NamedTuple):
+    """One request for a row, and its purpose."""
 
     method: str
     role: str
@@ -50,50 +50,50 @@ class Asked(NamedTuple):
     ask: Ask
 
 
-class Saying(NamedTuple):
-    """How a dialect names the benchmark."""
+class DialectFile(NamedTuple):
+    """The arguments that run the benchmark in one dialect."""
 
     datasets: Mapping[str, tuple[str, ...]]
-    """The datasets, each with the methods that it is asked by."""
+    """The datasets, each with its methods."""
     score_by: str | None
-    """How its options are ranked where that cannot be set."""
+    """How options are ranked if that cannot be set."""
     not_compared: Mapping[str, list[str]]
     settings: Mapping[str, Any]
-    """What else `assay.run` is told."""
+    """The other arguments of `assay.run`."""
 
 
-def said(dialect: str, form: str) -> Saying:
-    """Return how a dialect names the benchmark."""
+def read_dialect_file(dialect: str, form: str) -> DialectFile:
+    """Return the arguments that run the benchmark in a dialect."""
     given = tomllib.loads((HERE / dialect / f"{form}.toml").read_text(encoding="utf-8"))
     named = given.pop("dataset")
     methods = METHODS[form]
     datasets = {named: methods} if isinstance(named, str) else {named[one]: (one,) for one in methods}
-    return Saying(datasets, given.pop("score_by", None), given.pop("not_compared", {}), given)
+    return DialectFile(datasets, given.pop("score_by", None), given.pop("not_compared", {}), given)
 
 
-def asked(dialect: str, form: str, shots: int) -> list[list[Asked]]:
-    """Return what is asked about each row; what only helps to look at an answer is left out."""
-    saying = said(dialect, form)
-    given = saying.settings
-    rows: list[list[Asked]] = []
-    for dataset, methods in saying.datasets.items():
+def build_requests(dialect: str, form: str, shots: int) -> list[list[RowRequest]]:
+    """Return the requests of each row, without those that only help to inspect an answer."""
+    dialect_file = read_dialect_file(dialect, form)
+    given = dialect_file.settings
+    rows: list[list[RowRequest]] = []
+    for dataset, methods in dialect_file.datasets.items():
         settings = TaskSettings(
             methods=tuple(map(Method, methods)),
             is_chat=form == "chat",
             shots=shots,
             shots_from=given.get("shots_from") if shots else None,
             shot_policy=given.get("shot_policy") if shots else None,
-            score_by=None if saying.score_by else SCORE_BY,
+            score_by=None if dialect_file.score_by else SCORE_BY,
             max_tokens=MAX_TOKENS,
             stop=STOP,
             dataset_args=given.get("dataset_args", {}),
         )
         (one,) = compile_datasets(
-            (dataset,), settings, said=given.get("table", {}), meta=None, data_root=None, split=None
+            (dataset,), settings, given=given.get("table", {}), meta=None, data_root=None, split=None
         )
         found = [
             [
-                Asked(request.track, request.role, request.index, request.ask)
+                RowRequest(request.track, request.role, request.index, request.ask)
                 for request in one.task.requests(sample)
                 if request.role != "unconditional"
             ]
@@ -116,10 +116,10 @@ def test_every_dialect_has_its_folder() -> None:
 @pytest.mark.parametrize("form", METHODS)
 @pytest.mark.parametrize("dialect", OTHERS)
 def test_every_dialect_asks_the_same(dialect: str, form: str, shots: int) -> None:
-    expected = asked(FIRST, form, shots)
+    expected = build_requests(FIRST, form, shots)
     assert len(expected) == 12
     assert {one.method for row in expected for one in row} == set(METHODS[form])
-    assert asked(dialect, form, shots) == expected
+    assert build_requests(dialect, form, shots) == expected
 
 
 Results = list[dict[str, dict[str, Any]]]
@@ -128,9 +128,9 @@ Results = list[dict[str, dict[str, Any]]]
 
 def scored(dialect: str, form: str, model: str, out: Path, score_by: str | None, **more: Any) -> Results:
     """Run the benchmark; return each row's results by method, without the names that a dialect gives."""
-    saying = said(dialect, form)
+    dialect_file = read_dialect_file(dialect, form)
     rows: Results = []
-    for dataset, methods in saying.datasets.items():
+    for dataset, methods in dialect_file.datasets.items():
         result = api.run(
             dataset,
             model=model,
@@ -142,7 +142,7 @@ def scored(dialect: str, form: str, model: str, out: Path, score_by: str | None,
             chat="on" if form == "chat" else "off",
             out=str(out / "-".join(methods)),
             cache=False,
-            **saying.settings,
+            **dialect_file.settings,
             **more,
         )
         # Rows stand in order; a row's name is each dialect's own.
@@ -167,7 +167,7 @@ def run_first(tmp_path_factory: pytest.TempPathFactory) -> RunFirst:
         out = tmp_path_factory.mktemp(FIRST)
         return scored(FIRST, form, model, out, score_by, **model_settings(form, model))
 
-    return lambda *asked: deepcopy(run(*asked))
+    return lambda *build_requests: deepcopy(run(*build_requests))
 
 
 def model_settings(form: str, model: str) -> dict[str, Any]:
@@ -176,12 +176,12 @@ def model_settings(form: str, model: str) -> dict[str, Any]:
 
 def both(dialect: str, form: str, model: str, out: Path, run_first: RunFirst) -> tuple[Results, Results]:
     """Return the results of a dialect and of the first, without what cannot be compared between the two."""
-    saying = said(dialect, form)
-    expected = run_first(form, model, saying.score_by or SCORE_BY)
-    own = None if saying.score_by else SCORE_BY
+    dialect_file = read_dialect_file(dialect, form)
+    expected = run_first(form, model, dialect_file.score_by or SCORE_BY)
+    own = None if dialect_file.score_by else SCORE_BY
     found = scored(dialect, form, model, out, own, **model_settings(form, model))
     for row in (*found, *expected):
-        for method, names in saying.not_compared.items():
+        for method, names in dialect_file.not_compared.items():
             for name in names:
                 del row[method][name]
     return found, expected

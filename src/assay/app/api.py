@@ -141,9 +141,15 @@ def run(datasets: str | Path | Iterable[str | Path], **settings: Any) -> RunResu
     """
     named = (datasets,) if isinstance(datasets, (str, Path)) else tuple(datasets)
     paths = tuple(str(name) for name in named)
-    resolved = resolve_settings(_stringify_settings(settings), os.environ, Path.cwd())
+    resolved = resolve_settings(_stringify_settings(settings), os.environ, Path.cwd(), _format_argument)
     # An offline run seals its thread permanently.
     return RunResult(_run_off_loop(lambda: evaluate(paths, resolved), must_leave=resolved.values.offline))
+
+
+def _format_argument(name: str) -> str:
+    """Return a setting as Python code writes it."""
+    table, _, key = name.partition(".")
+    return f"{table}[{key!r}]" if key else repr(name)
 
 
 def score(run: str | Path, **choices: Any) -> RunResult:
@@ -216,7 +222,7 @@ _CHOICES = {"metric": "metrics", "method": "methods", "task": "tasks"}
 def _build_result(done: RescoreResult) -> RunResult:
     # Use the scoring's own folder: the run's folder shows another scoring after the next rescoring.
     folder = done.entry.path
-    return RunResult(FinishedRun(folder, done.manifest, done.metrics, done.tally, done.came_up))
+    return RunResult(FinishedRun(folder, done.manifest, done.metrics, done.tally, done.run_notes))
 
 
 def _stringify_settings(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -244,7 +244,7 @@ class _Bench:
             notes=(
                 *self._plan.limits.verdicts(summary),
                 *self._notes,
-                *self._items.came_up(driven.n_items),
+                *self._items.list_notes(driven.n_items),
                 *driven.notes,
                 *(steady.notes if steady is not None else ()),
             ),
@@ -264,7 +264,7 @@ class _Bench:
     def _build_sweep_result(self, swept: SweepResult) -> BenchResult:
         # Notes about a single trial are stored with the trial.
         n_sent = sum(trial.driven.n_items for trial in swept.trials)
-        notes = (*self._notes, *self._items.came_up(n_sent))
+        notes = (*self._notes, *self._items.list_notes(n_sent))
         return BenchResult(swept=swept, is_partial=swept.is_partial, finished=utc_now(), notes=notes)
 
     async def _warm_up(self) -> None:

@@ -12,8 +12,8 @@ from assay.app.bench_page import StoredBench, write_page
 from assay.app.bench_settings import BenchSettings, build_bench_plan, build_item_settings
 from assay.app.offline.watch import offline_watch
 from assay.app.settings import RunSettings
-from assay.backends.http.event_loop import new_event_loop
 from assay.backends.http.open_files import raise_connection_limit
+from assay.backends.http.pull import new_event_loop
 from assay.backends.registry import open_timed_client
 from assay.bench.load import ClosedLoad
 from assay.bench.search import SearchPlan

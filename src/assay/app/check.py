@@ -18,6 +18,7 @@ from assay.core.ports import Backend
 from assay.core.request import METHOD_BY_KIND, Ask, Generate, Sampling
 from assay.core.rounding import format_percent
 from assay.core.sample import Sample
+from assay.core.setting_names import naming_settings
 from assay.core.task import Task
 from assay.dialects.table.compile import CompiledTable
 from assay.dialects.table.task import TableTask
@@ -49,7 +50,7 @@ def check(datasets: tuple[str, ...], settings: Settings, *, with_model: bool) ->
     With a model, its capabilities are checked and its tokenizer measures the longest rows.
     """
     datasets, values = resolve_benchmarks(datasets, settings.values)
-    with offline_watch(values) as watch:
+    with naming_settings(settings.names), offline_watch(values) as watch:
         watch.seal()
         return _check(datasets, values, with_model=with_model)
 

@@ -27,6 +27,7 @@ from assay.core.compilation import CompiledDataset
 from assay.core.errors import AssayError, Problem
 from assay.core.method import Method
 from assay.core.ports import Backend
+from assay.core.setting_names import naming_settings
 from assay.dialects.openicl.detect import ConfigName, find_config_files
 from assay.engine.plan import check_plan, probe_model_card
 from assay.sources.dataset_folder import DatasetMissing
@@ -86,7 +87,7 @@ def check_files(
     values = settings.values
     limit = values.limit or f"first:{ROWS_LOOKED_AT}"
     values = msgspec.structs.replace(values, limit=limit)
-    with offline_watch(values) as watch:
+    with naming_settings(settings.names), offline_watch(values) as watch:
         watch.seal()
         if not with_model:
             yield from (_check_file(name, values, None) for name in datasets)

@@ -45,7 +45,7 @@ class LocatedTable(NamedTuple):
     """One table to compile, and what its config declares about it."""
 
     path: str
-    said: TableMeta
+    given: TableMeta
     hub_name: str | None = None
     """Its name under the data root."""
     config: str | None = None
@@ -57,7 +57,7 @@ def compile_datasets(
     names: tuple[str, ...],
     settings: TaskSettings,
     *,
-    said: dict[str, object],
+    given: dict[str, object],
     meta: str | None,
     data_root: str | None,
     split: str | None,
@@ -69,11 +69,11 @@ def compile_datasets(
         raise UsageError(Problem("USAGE-004", "no dataset is named", "name one: assay run data.csv"))
     names = tuple(map(_normalize_spelling, names))
     hub = None if data_root is None else LocalHub(Path(data_root))
-    flags = to_meta(dict(said), Origin("(command line)"))
+    flags = to_meta(dict(given))
     dialects = {name: detect_dialect(name, dialect, settings.dataset_args) for name in names}
-    described = said if meta is None else {**said, "meta": meta}
+    described = given if meta is None else {**given, "meta": meta}
     # Report missing datasets first: without one, nobody knows which flags apply to it.
-    is_bare = not said and meta is None
+    is_bare = not given and meta is None
     tables = {
         name: locate(name, hub, split, uses_eval_file=is_bare) for name in names if dialects[name] == TABLE
     }
@@ -102,7 +102,7 @@ def compile_datasets(
 
             with noting_reads() as reads:
                 table = compile_table_dataset(
-                    one.path, settings, flags.over(one.said), around, meta_file=meta, find_split=find_split
+                    one.path, settings, flags.over(one.given), around, meta_file=meta, find_split=find_split
                 )
             record_reads([table], reads)
             tasks += _add_notes([table], one.notes)
@@ -228,14 +228,14 @@ def _config(task: EvalTask) -> str | None:
     return None if task.config == ANY_CONFIG else task.config
 
 
-def _require_one_file(files: tuple[Path, ...], shown: Path, folder: Path) -> Path:
+def _require_one_file(files: tuple[Path, ...], path: Path, folder: Path) -> Path:
     """Return the only file, relative to `shown`; raise if the table has several shards."""
     if len(files) > 1:
         what = (
             f"the data are in {len(files)} files: {listing(str(file.relative_to(folder)) for file in files)}"
         )
         raise AuthorError(Problem("SOURCE-010", what, "merge them into one file", Origin(str(folder))))
-    return shown / files[0].relative_to(folder)
+    return path / files[0].relative_to(folder)
 
 
 def _require_datasets(path: Path) -> None:
@@ -291,12 +291,12 @@ def locate_config_table(entry: TableEntry, config: Path, where: Origin) -> Locat
     """Return a table of a config; its path is relative to the working folder, else to the config's folder."""
     here, beside = find_on_disk(Path(entry.path)), find_on_disk(config.parent / entry.path)
     path = beside if not here.exists() and beside.exists() else here
-    said = to_meta({"abbr": entry.abbr, **entry.said}, where)
+    settings = to_meta({"abbr": entry.abbr, **entry.given}, where)
     on_hub = None if path.exists() else parse_hub_name(entry.path)
     if on_hub is not None:
         (table,) = find_hub_tables(on_hub, None)
-        return LocatedTable(table.address, said, notes=table.notes)
-    return LocatedTable(str(path), said)
+        return LocatedTable(table.address, settings, notes=table.notes)
+    return LocatedTable(str(path), settings)
 
 
 def _find_other_split(one: LocatedTable, path: str, split: str, hub: LocalHub | None) -> str:

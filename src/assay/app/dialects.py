@@ -14,6 +14,7 @@ from assay.app.table_datasets import CompileContext, compile_table_dataset
 from assay.core.compilation import CompiledDataset
 from assay.core.errors import AssayError, Problem, UsageError, listing, suggest_name
 from assay.core.ports import Backend
+from assay.core.setting_names import name_setting
 from assay.core.task import TaskSettings
 from assay.dialects.leap.detect import TaskName, is_task
 from assay.dialects.llmbox.detect import ClassName, class_files, is_class_file
@@ -176,7 +177,7 @@ def _compile_configs(name: str, settings: TaskSettings, around: CompileContext) 
         if not isinstance(one.entry, TableEntry):
             return compile_entry(one, name, context)
         table = locate_config_table(one.entry, one.config.path, one.where)
-        return compile_table_dataset(table.path, settings, table.said, around, arguments=arguments)
+        return compile_table_dataset(table.path, settings, table.given, around, arguments=arguments)
 
     return apply_to_entries(entries, compiled, same_names)
 
@@ -265,11 +266,11 @@ _SPECIAL = _TABLE_SETTINGS.union(*(dialect.understands for dialect in DIALECT_RE
 
 
 def check_used_settings(
-    dialects: Collection[str], settings: TaskSettings, said: Mapping[str, object], split: str | None
+    dialects: Collection[str], settings: TaskSettings, table_settings: Mapping[str, object], split: str | None
 ) -> None:
-    """Raise for settings that apply to no dialect in use; `said`: settings that describe a table."""
+    """Raise for settings that apply to no dialect in use; `table_settings` describe a table."""
     known = frozenset[str]().union(*(_list_known_settings(dialect) for dialect in dialects))
-    given, of_tables = _list_given_settings(settings, said, split)
+    given, of_tables = _list_given_settings(settings, table_settings, split)
     nouns = " or ".join(sorted({_noun(dialect) for dialect in dialects}))
     problems = [
         _problem(name, nouns, _find_alternative(name, dialects)) for name in given if name not in known
@@ -281,22 +282,22 @@ def check_used_settings(
 
 
 def format_ignored_settings(
-    dialect: str, settings: TaskSettings, said: Mapping[str, object], split: str | None
+    dialect: str, settings: TaskSettings, table_settings: Mapping[str, object], split: str | None
 ) -> tuple[str, ...]:
     """Return notes about settings that do not apply to one dialect but to another in the same run."""
-    given, of_tables = _list_given_settings(settings, said, split)
+    given, of_tables = _list_given_settings(settings, table_settings, split)
     unknown = [name for name in given if name not in _list_known_settings(dialect)]
     unknown += [] if dialect == TABLE else of_tables
-    return tuple(f"{name!r} has no effect on {_noun(dialect)}" for name in unknown)
+    return tuple(f"{name_setting(name)} has no effect on {_noun(dialect)}" for name in unknown)
 
 
 def _list_given_settings(
-    settings: TaskSettings, said: Mapping[str, object], split: str | None
+    settings: TaskSettings, table_settings: Mapping[str, object], split: str | None
 ) -> tuple[list[str], list[str]]:
     """Return the names of the given settings: those of some dialects, and those that describe a table."""
     plain = TaskSettings()
     given = [name for name in sorted(_SPECIAL) if getattr(settings, name, None) != getattr(plain, name, None)]
-    return [*given, *([] if split is None else ["split"])], list(said)
+    return [*given, *([] if split is None else ["split"])], list(table_settings)
 
 
 def _list_known_settings(dialect: str) -> frozenset[str]:
@@ -310,8 +311,8 @@ def _noun(dialect: str) -> str:
 def _find_alternative(name: str, dialects: Collection[str]) -> str:
     """Return what the dialects in use have instead of a setting."""
     every = (DIALECT_REGISTRY[dialect].instead.get(name) for dialect in sorted(dialects) if dialect != TABLE)
-    return next((fix for fix in every if fix), f"remove {name!r}")
+    return next((fix for fix in every if fix), f"remove {name_setting(name)}")
 
 
 def _problem(name: str, nouns: str, fix: str) -> Problem:
-    return Problem("USAGE-007", f"the setting {name!r} has no effect on {nouns}", fix)
+    return Problem("USAGE-007", f"the setting {name_setting(name)} has no effect on {nouns}", fix)

@@ -93,7 +93,7 @@ def _read_eval_tasks(dataset: HubDataset) -> tuple[list[EvalTask], tuple[str, ..
     try:
         return read_task_document(document, Origin(f"hf://{dataset.name}/{FILE_NAME}")), ()
     except AuthorError as error:
-        plain = HubName(dataset.name, revision=dataset.asked.revision, split="SPLIT").short
+        plain = HubName(dataset.name, revision=dataset.requested_name.revision, split="SPLIT").short
         fix = f"read the rows as a plain table: assay run {plain} (docs/guides/table-shapes.md)"
         raise AuthorError([msgspec.structs.replace(one, fix=fix) for one in error.problems]) from None
 
@@ -104,7 +104,7 @@ def _task(dataset: HubDataset, task: EvalTask) -> HubTable:
     table = _table(dataset, None if is_only else task.config, task.split, PREFERRED_SPLITS)
     address = parse_hub_name(table.address)
     assert address is not None
-    plain = address._replace(revision=dataset.asked.revision).short
+    plain = address._replace(revision=dataset.requested_name.revision).short
     which = f"task {task.id!r} of " if task.id else ""
     note = (
         f"prompted and scored by {which}the repository's {FILE_NAME}; assay run {plain} reads a plain table"

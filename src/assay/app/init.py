@@ -12,9 +12,10 @@ import msgspec
 from assay.app.dialects import TABLE, detect_dialect
 from assay.app.offline.watch import offline_watch
 from assay.app.run import compile_with_settings
-from assay.app.settings import RunSettings
+from assay.app.settings import Settings
 from assay.core.errors import AuthorError, Problem, UsageError
 from assay.core.origin import Origin
+from assay.core.setting_names import naming_settings
 from assay.dialects.table.compile import CompiledTable
 from assay.dialects.table.meta import TableMeta, meta_path, read_meta, to_meta
 from assay.dialects.table.readings import AmbiguousTableError
@@ -41,13 +42,13 @@ class Choice(NamedTuple):
     """One possible answer to a question."""
 
     what: str
-    said: TableMeta
+    given: TableMeta
     """The settings that express it."""
 
     @property
     def unnamed_labels(self) -> tuple[str, ...]:
         """Return the label values whose names only the person knows."""
-        names = self.said.label_names
+        names = self.given.label_names
         pairs = names.items() if isinstance(names, Mapping) else ()
         return tuple(value for value, name in pairs if _PLACEHOLDER.fullmatch(name))
 
@@ -87,7 +88,8 @@ class MetaPart(NamedTuple):
 class MetaDraft:
     """The settings of one table while a person edits them."""
 
-    def __init__(self, path: str, values: RunSettings) -> None:
+    def __init__(self, path: str, settings: Settings) -> None:
+        values = settings.values
         if not Path(path).is_file():
             open_source(path)  # Raises and suggests existing files.
         is_table = detect_dialect(path, values.dialect, values.dataset_args) == TABLE
@@ -96,7 +98,8 @@ class MetaDraft:
             raise UsageError(Problem("USAGE-022", what, f"check it with: assay check {path}", Origin(path)))
         self.path = path
         self._values = values
-        self.said = to_meta(dict(values.table), Origin("(command line)"))
+        self._names = settings.names
+        self.given = to_meta(dict(values.table))
         """The person's settings so far. They override the existing meta file."""
         self._before: list[TableMeta] = []
 
@@ -108,7 +111,7 @@ class MetaDraft:
     def read(self) -> MetaReading | MetaQuestion:
         """Read the table with the settings so far; return the reading, or the question that remains."""
         try:
-            return MetaReading(self._compile(self.said))
+            return MetaReading(self._compile(self.given))
         except AmbiguousTableError as error:
             return MetaQuestion(
                 error.what, tuple(Choice(one.what, one.meta) for one in error.readings), error
@@ -117,9 +120,9 @@ class MetaDraft:
             choices = tuple(Choice(one.what, _to_table_meta(one.settings)) for one in error.readings)
             return MetaQuestion(error.what, choices, error)
 
-    def _compile(self, said: TableMeta) -> CompiledTable:
-        values = msgspec.structs.replace(self._values, table=msgspec.to_builtins(said))
-        with offline_watch(values) as watch:
+    def _compile(self, given: TableMeta) -> CompiledTable:
+        values = msgspec.structs.replace(self._values, table=msgspec.to_builtins(given))
+        with naming_settings(self._names), offline_watch(values) as watch:
             watch.seal()
             (compiled,) = compile_with_settings((self.path,), values, None)
         assert isinstance(compiled, CompiledTable), "a table compiles to one"
@@ -136,34 +139,34 @@ class MetaDraft:
         if again.survey.layout == compiled.survey.layout and _first_fields(again) == _first_fields(compiled):
             return whole
         file = self.meta_file
-        return self.said.over(read_meta(file, [])) if file.exists() else self.said
+        return self.given.over(read_meta(file, [])) if file.exists() else self.given
 
     def columns(self) -> tuple[str, ...]:
         """Return the columns of the table; raise if the file is invalid."""
-        return open_source(self.path, self.said.file_settings).columns
+        return open_source(self.path, self.given.file_settings).columns
 
     def choose(self, choice: Choice, names: Mapping[str, str]) -> None:
         """Answer a question; `names`: names of labels that only the person knows."""
-        said = choice.said
-        if isinstance(said.label_names, dict):
-            said = msgspec.structs.replace(said, label_names={**said.label_names, **names})
-        self._settle(said.over(self.said))
+        settings = choice.given
+        if isinstance(settings.label_names, dict):
+            settings = msgspec.structs.replace(settings, label_names={**settings.label_names, **names})
+        self._settle(settings.over(self.given))
 
     def change(self, key: str, text: str) -> None:
         """Set one part as a person writes it; an empty text lets Assay infer it."""
         value = self._parsed(key, text)
-        self._settle(msgspec.structs.replace(self.said, **{key: value}))
+        self._settle(msgspec.structs.replace(self.given, **{key: value}))
 
     def undo(self) -> bool:
         """Revert the last change; return whether there was one."""
         if not self._before:
             return False
-        self.said = self._before.pop()
+        self.given = self._before.pop()
         return True
 
-    def _settle(self, said: TableMeta) -> None:
-        self._before.append(self.said)
-        self.said = said
+    def _settle(self, given: TableMeta) -> None:
+        self._before.append(self.given)
+        self.given = given
 
     def _parsed(self, key: str, text: str) -> Any:
         names = [name.strip() for name in text.split(",") if name.strip()]
@@ -179,7 +182,7 @@ class MetaDraft:
 
     def list_parts(self, reading: MetaReading | MetaQuestion) -> tuple[MetaPart, ...]:
         """Return the parts of a reading that a person may change."""
-        now = self.said if isinstance(reading, MetaQuestion) else reading.table.survey.meta
+        now = self.given if isinstance(reading, MetaQuestion) else reading.table.survey.meta
         return tuple(
             MetaPart(key, title, _format_meta_value(getattr(now, key))) for key, title in _TITLES.items()
         )

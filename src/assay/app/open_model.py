@@ -15,9 +15,9 @@ from assay.backends.arguments import read_arguments
 from assay.backends.local.local_model import LocalModel
 from assay.backends.registry import SERVERS, open_backend, open_pinned
 from assay.backends.workers.gpus import VISIBLE, assign_gpus, list_gpus
+from assay.backends.workers.messages import WorkerGroup
 from assay.backends.workers.pool import WorkersBackend
 from assay.backends.workers.resource_shares import Placement
-from assay.backends.workers.worker_group import WorkerGroup
 from assay.backends.workers.worker_process import ProcessWorkerGroup, python_path
 from assay.core.errors import Problem, UsageError, suggest_name
 from assay.core.ports import Backend

@@ -57,7 +57,7 @@ class RescoreResult(msgspec.Struct, frozen=True):
     """Differences from the run's own scoring."""
     shown_before: Path
     """The scoring that the run showed before."""
-    came_up: tuple[str, ...] = ()
+    run_notes: tuple[str, ...] = ()
 
 
 def rescore(

@@ -33,13 +33,13 @@ from assay.app.settings import RunSettings, Settings
 from assay.app.stored_runs import find_run
 from assay.core.compilation import CompiledDataset
 from assay.core.disk_space import reporting_disk_full
-from assay.core.download import Download
-from assay.core.download_listeners import reporting_downloads
+from assay.core.download import Download, reporting_downloads
 from assay.core.limit import Limit
 from assay.core.model import ModelCard
 from assay.core.ports import Backend
 from assay.core.run import RunManifest, RunStatus, run_fingerprint
 from assay.core.score import Metric
+from assay.core.setting_names import naming_settings
 from assay.core.summary_group import SummaryGroup
 from assay.core.tally import Tally
 from assay.core.task import CorpusScorer, Scorer, Task, TaskSettings
@@ -98,7 +98,7 @@ class FinishedRun(msgspec.Struct, frozen=True):
     manifest: RunManifest
     metrics: tuple[Metric, ...]
     tally: Tally
-    came_up: tuple[str, ...] = ()
+    run_notes: tuple[str, ...] = ()
     """Notes of the run itself, without those of compiling."""
     tasks: tuple[Task, ...] = ()
     """The evaluated tasks, with their authors' code, which is not stored."""
@@ -123,6 +123,7 @@ def run(
     require_writable(place, "--out" if values.out else "--runs-dir")
     fix = "free disk space and run the same command again: it resumes from the stored answers"
     with (
+        naming_settings(settings.names),
         reporting_disk_full(place, fix),
         reporting_downloads(observer.downloading),
         offline_watch(values) as watch,
@@ -191,7 +192,7 @@ def compile_with_settings(
         return compile_datasets(
             datasets,
             task_settings(values, backend.card if backend else None),
-            said=values.table,
+            given=values.table,
             meta=values.meta,
             data_root=values.data_root,
             split=values.split,

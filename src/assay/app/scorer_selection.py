@@ -231,17 +231,21 @@ class _TrackScoring:
         self._method = method
         self._before = before
         self._is_judged = is_judged
-        self._asked = task.asked.get(method, MethodRequests(set(), set()))
+        self._requests = task.method_requests.get(method, MethodRequests(set(), set()))
         self._place = f"{task.spec.name} {method}"
 
     def select_scorer(self, choices: ScoringChoices) -> tuple[ComponentSpec | None, list[str]]:
         """Return the scorer and the flags that it uses; the run's own scorer if no choice applies."""
         if choices.uses_own_metrics:
             return self._before, list(choices.about_text) if self._before is None else []
-        if Kind.GENERATE in self._asked.kinds and "answer" in self._asked.roles:
+        if Kind.GENERATE in self._requests.kinds and "answer" in self._requests.roles:
             about = self._list_relevant_flags(choices)
             return (self._build_text_scorer(choices), about) if about else (self._before, [])
-        if choices.score_by is not None and "option" in self._asked.roles and Kind.SPAN in self._asked.kinds:
+        if (
+            choices.score_by is not None
+            and "option" in self._requests.roles
+            and Kind.SPAN in self._requests.kinds
+        ):
             return self._build_option_scorer(choices.score_by), ["--score-by"]
         return self._before, []
 
@@ -252,12 +256,12 @@ class _TrackScoring:
 
     def _build_option_scorer(self, score_by: str) -> ComponentSpec:
         is_own = self._before is not None and self._before.name == "option_likelihood"
-        if self._asked.scores_prompts and not is_own:
+        if self._requests.scores_prompts and not is_own:
             what = f"{self._place}: prompt and option were scored together, "
             what += "so the likelihood of the option alone is unknown"
             fix = f"query the model again: assay run {self._task.spec.source} --score-by {score_by}"
             raise UsageError(Problem("RESCORE-005", what, fix))
-        if score_by == "pmi" and "unconditional" not in self._asked.roles:
+        if score_by == "pmi" and "unconditional" not in self._requests.roles:
             what = (
                 f"{self._place}: pmi needs each option's likelihood without the question, which the run lacks"
             )

@@ -7,7 +7,7 @@ overrides the defaults.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -106,9 +106,13 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Settings:
     """Resolved settings with the source of each value."""
 
-    def __init__(self, values: RunSettings, sources: Mapping[str, str]) -> None:
+    def __init__(
+        self, values: RunSettings, sources: Mapping[str, str], names: Mapping[str, str] | None = None
+    ) -> None:
         self.values = values
         self._sources = sources
+        self.names = names or {}
+        """What the person wrote for each setting, for messages."""
 
     def with_values(self, values: RunSettings) -> Settings:
         """Return other values with the sources of these."""
@@ -127,10 +131,20 @@ def hide_secrets(args: Mapping[str, str]) -> dict[str, str]:
     return {name: HIDDEN if is_secret_name(name) else value for name, value in args.items()}
 
 
-def resolve_settings(flags: Mapping[str, Any], environment: Mapping[str, str], folder: Path) -> Settings:
-    """Combine the settings of all sources; a flag that was not given is None or absent."""
+def resolve_settings(
+    flags: Mapping[str, Any],
+    environment: Mapping[str, str],
+    folder: Path,
+    format_name: Callable[[str], str] = repr,
+) -> Settings:
+    """Combine the settings of all sources; a flag that was not given is None or absent.
+
+    `format_name` returns how the caller's user wrote a flag, or a key of `table` as `table.KEY`.
+    """
     values: dict[str, Any] = {}
     sources = dict.fromkeys(RunSettings.__struct_fields__, "default")
+    names: dict[str, str] = {}
+    formats = {"file": _format_file_key, "env": _format_variable, "flag": format_name}
     layers = (
         ("file", _from_file(folder / FILE)),
         ("env", _from_environment(environment)),
@@ -141,9 +155,20 @@ def resolve_settings(flags: Mapping[str, Any], environment: Mapping[str, str], f
             _check_name(name, source)
             values[name] = value
             sources[name] = source
+            names[name] = formats[source](name)
+            if name == "table" and isinstance(value, Mapping):
+                names |= {key: formats[source](f"table.{key}") for key in value}
     for name, value in values.items():
         values[name] = _convert_value(name, value, sources[name])
-    return Settings(RunSettings(**values), sources)
+    return Settings(RunSettings(**values), sources, names)
+
+
+def _format_file_key(name: str) -> str:
+    return f"{name!r} in {FILE}"
+
+
+def _format_variable(name: str) -> str:
+    return f"ASSAY_{name.upper()}"
 
 
 def _from_file(path: Path) -> dict[str, Any]:

@@ -36,7 +36,7 @@ class StoredTask:
         self._path = folder / SAMPLES
         self._places = array("q")
         self._latest: SampleRecord | None = None
-        self.asked: dict[str, MethodRequests] = {}
+        self.method_requests: dict[str, MethodRequests] = {}
         """Requests by method."""
         self.n_with_options = 0
         self.n_with_targets = 0
@@ -54,7 +54,7 @@ class StoredTask:
     @property
     def kinds(self) -> frozenset[Kind]:
         """Return the kinds of requests that were sent."""
-        return frozenset(kind for requests in self.asked.values() for kind in requests.kinds)
+        return frozenset(kind for requests in self.method_requests.values() for kind in requests.kinds)
 
     def learn(self, record: SampleRecord, place: int) -> None:
         """Register one of its samples."""
@@ -65,7 +65,7 @@ class StoredTask:
         self.n_with_several_right += len(sample.gold) > 1
         self.fields = set(sample.fields) if self.fields is None else self.fields & set(sample.fields)
         for one in record.asks:
-            requests = self.asked.setdefault(one.track, MethodRequests(set(), set()))
+            requests = self.method_requests.setdefault(one.track, MethodRequests(set(), set()))
             requests.kinds.add(one.kind)
             requests.roles.add(one.role)
             if one.kind is Kind.SPAN and one.role == "option":

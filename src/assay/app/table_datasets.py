@@ -38,7 +38,7 @@ class CompileContext(NamedTuple):
 def compile_table_dataset(
     path: str,
     settings: TaskSettings,
-    said: TableMeta,
+    given: TableMeta,
     around: CompileContext,
     *,
     meta_file: str | None = None,
@@ -54,7 +54,7 @@ def compile_table_dataset(
     compiled = compile_table(
         path,
         settings,
-        said,
+        given,
         meta_file=meta_file,
         find_split=find_split,
         model=_defaults(arguments),
@@ -121,7 +121,7 @@ def _is_opencompass_table(compiled: CompiledTable, settings: TaskSettings, path:
     """Return whether OpenCompass reads this table: options in columns, and none of Assay's own settings."""
     from assay.dialects.openicl.table_entry import TABLE_KEYS
 
-    meta = msgspec.to_builtins(compiled.said)
+    meta = msgspec.to_builtins(compiled.given)
     layout = compiled.survey.layout
     return (
         not settings.shots
@@ -133,7 +133,7 @@ def _is_opencompass_table(compiled: CompiledTable, settings: TaskSettings, path:
         and (compiled.task.spec.methods == (Method.PPL,) or all(len(name) == 1 for name in layout.options))
         and layout.answer_form == "label"
         and layout.length_column is None
-        and layout.answer_column in (None, "answer", compiled.said.output_column)
+        and layout.answer_column in (None, "answer", compiled.given.output_column)
     )
 
 
@@ -142,10 +142,10 @@ def _to_original_columns(layout: Mapping[str, Any]) -> dict[str, Any]:
     return {"output_column": layout.get("answer_column")}
 
 
-def _select_original_keys(said: Mapping[str, Any], method: str) -> dict[str, Any]:
+def _select_original_keys(given: Mapping[str, Any], method: str) -> dict[str, Any]:
     from assay.dialects.openicl.table_entry import TABLE_KEYS
 
-    return {**{name: said[name] for name in TABLE_KEYS if name in said}, "infer_method": method}
+    return {**{name: given[name] for name in TABLE_KEYS if name in given}, "infer_method": method}
 
 
 def _build_original_entry(compiled: CompiledTable, path: str) -> ConfigEntry | None:
@@ -161,7 +161,7 @@ def _build_original_entry(compiled: CompiledTable, path: str) -> ConfigEntry | N
     spec = compiled.task.spec
     first = next(iter(open_source(path).records()), None)
     columns = tuple(first.fields) if first is not None else ()
-    keys = {**_select_original_keys(msgspec.to_builtins(compiled.said), spec.methods[0]), "abbr": spec.name}
+    keys = {**_select_original_keys(msgspec.to_builtins(compiled.given), spec.methods[0]), "abbr": spec.name}
     written = build_original_entry(str(Path(path).absolute()), columns, keys)
     if written is None:
         return None

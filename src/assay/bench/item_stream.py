@@ -32,7 +32,7 @@ class ItemSource(Protocol):
     def warmup(self, n: int) -> WarmUp:
         """Return n items for warm-up calls."""
 
-    def came_up(self, n_sent: int) -> Sequence[str]:
+    def list_notes(self, n_sent: int) -> Sequence[str]:
         """Return notes about the items generated so far, of which `n_sent` were sent."""
 
 
@@ -80,9 +80,9 @@ class Items:
             return item
         return msgspec.structs.replace(item, max_tokens=self._output(place))
 
-    def came_up(self, n_sent: int) -> tuple[str, ...]:
+    def list_notes(self, n_sent: int) -> tuple[str, ...]:
         """Return notes about the items generated so far, of which `n_sent` were sent."""
-        return (*self._remarks(), *self._load.came_up(n_sent))
+        return (*self._remarks(), *self._load.list_notes(n_sent))
 
 
 class InexactPrompts:
@@ -97,7 +97,7 @@ class InexactPrompts:
             self._off[item.id] = (item.n_prompt_tokens or 0) - n_wanted
         return item
 
-    def said(self) -> Sequence[str]:
+    def list_notes(self) -> Sequence[str]:
         """Return a note with their number and the largest differences."""
         if not self._off:
             return ()
@@ -161,14 +161,14 @@ class _MergedSource:
         found = items.warmup(n)
         return found._replace(items=list(_prefix_ids(name, found.items)))
 
-    def came_up(self, n_sent: int) -> Sequence[str]:
+    def list_notes(self, n_sent: int) -> Sequence[str]:
         """Return the notes of each part; an incomplete last round sent the first parts."""
         rounds, rest = divmod(n_sent, sum(items.n for items in self._parts.values()))
         notes = []
         for name, items in self._parts.items():
             n_of_rest = min(rest, items.n)
             rest -= n_of_rest
-            notes += [f"{name}: {note}" for note in items.came_up(rounds * items.n + n_of_rest)]
+            notes += [f"{name}: {note}" for note in items.list_notes(rounds * items.n + n_of_rest)]
         return notes
 
 

@@ -47,13 +47,13 @@ class LoadLimit(msgspec.Struct, frozen=True):
             return self.sign in ("<=", ">=")
         return (value < self.value) == self.sign.startswith("<")
 
-    def shown(self, value: float) -> str:
+    def format_value(self, value: float) -> str:
         """Return a value in the unit of this limit."""
         return f"{value * 100:.4g}%" if self.metric in SHARES else f"{value * 1000:.4g}ms"
 
     def __str__(self) -> str:
         name = self.metric if self.stat is None else f"{self.stat} {self.metric}"
-        return f"{name} {self.sign} {self.shown(self.value)}"
+        return f"{name} {self.sign} {self.format_value(self.value)}"
 
 
 class LoadLimits(msgspec.Struct, frozen=True):
@@ -87,7 +87,7 @@ class LoadLimits(msgspec.Struct, frozen=True):
             if value is None:
                 broken.append(f"{limit}: no request succeeded")
             elif not limit.is_met_by(value):
-                broken.append(f"{limit}: measured {limit.shown(value)}")
+                broken.append(f"{limit}: measured {limit.format_value(value)}")
         return tuple(broken)
 
     def verdicts(self, summary: BenchSummary) -> tuple[str, ...]:
@@ -99,7 +99,7 @@ class LoadLimits(msgspec.Struct, frozen=True):
                 verdicts.append(f"limit {limit}: not checked, no response has this metric")
             else:
                 verdict = "met" if limit.is_met_by(value) else "NOT met"
-                verdicts.append(f"limit {limit}: {verdict}, measured {limit.shown(value)}")
+                verdicts.append(f"limit {limit}: {verdict}, measured {limit.format_value(value)}")
         return tuple(verdicts)
 
     def require_values(self, summary: BenchSummary) -> None:

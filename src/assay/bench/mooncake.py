@@ -202,9 +202,9 @@ class TraceItemSource:
             [self._build_warmup_item(number, row) for number, row in enumerate(rows)], are_measured=False
         )
 
-    def came_up(self, n_sent: int) -> Sequence[str]:
+    def list_notes(self, n_sent: int) -> Sequence[str]:
         """Return notes on inexact prompts and repeated items."""
-        return (*self._inexact.said(), *self._rounds.came_up(n_sent))
+        return (*self._inexact.list_notes(), *self._rounds.list_notes(n_sent))
 
     def _iter_round(self) -> Iterator[LoadItem]:
         for number, (row, at_s) in enumerate(zip(self._trace.rows, self._trace.offsets_s, strict=True)):
@@ -216,10 +216,10 @@ class TraceItemSource:
         return self._item(f"warm-up {number}", self._unmeasured.text(number, n_tokens), row.output_length)
 
     def _item(
-        self, item_id: str, made: GeneratedText, max_tokens: int, at_s: float | None = None
+        self, item_id: str, generated: GeneratedText, max_tokens: int, at_s: float | None = None
     ) -> LoadItem:
-        prompt = build_prompt(made.text, is_chat=self._is_chat)
-        return LoadItem(item_id, prompt, max_tokens, at_s=at_s, n_prompt_tokens=made.n_tokens)
+        prompt = build_prompt(generated.text, is_chat=self._is_chat)
+        return LoadItem(item_id, prompt, max_tokens, at_s=at_s, n_prompt_tokens=generated.n_tokens)
 
     def _prompt(self, row: TraceRow, number: int) -> GeneratedText:
         if row.input_text is not None:

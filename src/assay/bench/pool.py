@@ -52,7 +52,7 @@ class Pool:
 
     def __init__(self) -> None:
         self._fresh = array("d")
-        self._kept: array[float] | None = array("d")
+        self._exact: array[float] | None = array("d")
         self._bins = np.zeros(2 * _BINS + 1, dtype=np.int64)
         self._n = 0
         self._mean = 0.0
@@ -91,8 +91,8 @@ class Pool:
     def count_below(self, borders: Numbers) -> Numbers:
         """Return how many values are below each border, interpolated within bins."""
         self._fold()
-        if self._kept is not None:
-            return np.searchsorted(np.sort(np.array(self._kept)), borders).astype(np.float64)
+        if self._exact is not None:
+            return np.searchsorted(np.sort(np.array(self._exact)), borders).astype(np.float64)
         sizes = _LEAST * _RATIO ** np.arange(_BINS + 1)
         edges = np.concatenate([-sizes[::-1], sizes])
         counted = np.interp(borders, edges, np.concatenate([[0], np.cumsum(self._bins)]))
@@ -121,10 +121,10 @@ class Pool:
         self._count(values)
         # Bins are filled from the start, so that a million values never have to be binned at once.
         self._bins += _count_in_bins(values)
-        if self._kept is not None and self._n <= EXACT_UP_TO:
-            self._kept.extend(self._fresh)
+        if self._exact is not None and self._n <= EXACT_UP_TO:
+            self._exact.extend(self._fresh)
         else:
-            self._kept = None
+            self._exact = None
         self._fresh = array("d")
 
     def _count(self, values: Numbers) -> None:
@@ -139,8 +139,8 @@ class Pool:
         self._max = max(self._max, float(values.max()))
 
     def _percentiles(self, percents: tuple[float, ...]) -> list[float]:
-        if self._kept is not None:
-            return [float(value) for value in np.percentile(np.array(self._kept), percents)]
+        if self._exact is not None:
+            return [float(value) for value in np.percentile(np.array(self._exact), percents)]
         up_to = np.cumsum(self._bins)
         return [self._percentile_of_bins(up_to, percent) for percent in percents]
 

@@ -38,7 +38,7 @@ class Rounds:
         found = others or list(islice(self._iter_round(), n))
         return WarmUp([found[at % len(found)] for at in range(n)], are_measured=not others)
 
-    def came_up(self, n_sent: int) -> Sequence[str]:
+    def list_notes(self, n_sent: int) -> Sequence[str]:
         """Return a note if items were repeated."""
         if n_sent <= self._n_different:
             return ()

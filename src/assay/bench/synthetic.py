@@ -89,9 +89,9 @@ class SyntheticItemSource:
         """Return separate items with the lengths of the first ones."""
         return WarmUp([self.item(_WARM_UP + at) for at in range(n)], are_measured=False)
 
-    def came_up(self, n_sent: int) -> Sequence[str]:
+    def list_notes(self, n_sent: int) -> Sequence[str]:
         """Return a note on inexact prompts."""
-        return self._inexact.said()
+        return self._inexact.list_notes()
 
     def item(self, number: int) -> LoadItem:
         """Return an item; one beyond the last has the lengths of an earlier item and a new text."""

@@ -186,8 +186,8 @@ class TextGenerator:
 def _pick_nearer(one: GeneratedText, other: GeneratedText, n_tokens: int) -> GeneratedText:
     """Return the text whose number of tokens is nearer to `n_tokens`."""
 
-    def off(made: GeneratedText) -> int:
-        return abs((made.n_tokens or 0) - n_tokens)
+    def off(generated: GeneratedText) -> int:
+        return abs((generated.n_tokens or 0) - n_tokens)
 
     return one if off(one) <= off(other) else other
 

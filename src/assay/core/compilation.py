@@ -15,7 +15,7 @@ from assay.core.task import Task
 class PreviewableTask(Task, Protocol):
     """A task that can show its prompts."""
 
-    def shown(self, sample: Sample, method: Method) -> Prompt:
+    def preview_prompt(self, sample: Sample, method: Method) -> Prompt:
         """Return a sample's prompt, for display."""
 
 

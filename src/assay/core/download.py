@@ -1,9 +1,11 @@
-"""The progress of a download from the hub."""
+"""The progress of a download from the hub, and the listeners that show it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -34,3 +36,23 @@ def format_folder(folder: Path) -> str:
     """Return a folder for display, with ~ for the home folder."""
     home = Path.home()
     return f"~/{folder.relative_to(home)}" if folder.is_relative_to(home) else str(folder)
+
+
+Listener: TypeAlias = Callable[[Download], None]
+_listeners: list[Listener] = []
+
+
+@contextmanager
+def reporting_downloads(listener: Listener) -> Iterator[None]:
+    """Report every download inside the block to a listener."""
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
+
+
+def report_download(download: Download) -> None:
+    """Report a download's progress to the innermost listener."""
+    if _listeners:
+        _listeners[-1](download)

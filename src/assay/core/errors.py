@@ -153,7 +153,7 @@ class Problems:
     """Collects the problems of a whole file: keeps the first ones and counts the rest."""
 
     def __init__(self) -> None:
-        self.kept: list[Problem] = []
+        self.first: list[Problem] = []
         self.total = 0
         self._kinds: set[type[AuthorError]] = set()
 
@@ -173,11 +173,11 @@ class Problems:
         """Raise all problems as one AuthorError, of the subclass that all of them share."""
         if self.total:
             (kind,) = self._kinds if len(self._kinds) == 1 else (AuthorError,)
-            raise kind(self.kept, total=self.total)
+            raise kind(self.first, total=self.total)
 
     def _keep(self, problems: Sequence[Problem], total: int, kind: type[AuthorError]) -> None:
         self.total += total
-        self.kept.extend(problems[: MAX_SHOWN_PROBLEMS - len(self.kept)])
+        self.first.extend(problems[: MAX_SHOWN_PROBLEMS - len(self.first)])
         self._kinds.add(kind)
 
 

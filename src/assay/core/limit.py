@@ -5,14 +5,16 @@ from __future__ import annotations
 import heapq
 import re
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import islice
-from typing import Literal, cast
+from typing import Literal, TypeVar, cast
 
 import msgspec
 
 from assay.core.errors import Problem, UsageError
 from assay.core.ids import rank
+
+T = TypeVar("T")
 
 
 class Limit(msgspec.Struct, frozen=True):
@@ -40,14 +42,19 @@ class Limit(msgspec.Struct, frozen=True):
         return self.n < n_samples
 
     def chosen(self, ids: Iterable[str], seed: int) -> frozenset[str]:
-        """Return the selected samples; keeps only those in memory.
+        """Return the ids of the selected samples."""
+        return frozenset(self.draw(ids, seed, lambda sample_id: sample_id))
+
+    def draw(self, items: Iterable[T], seed: int, get_id: Callable[[T], str]) -> tuple[T, ...]:
+        """Return the selected items in their order; keep only those in memory.
 
         A seeded sample is selected by rank, so it does not depend on order, and a larger limit includes all
-        samples of a smaller one.
+        items of a smaller one.
         """
         if self.which == "first":
-            return frozenset(islice(ids, self.n))
+            return tuple(islice(items, self.n))
         if self.which == "last":
-            return frozenset(deque(ids, maxlen=self.n))
-        ranked = ((rank(seed, sample_id), sample_id) for sample_id in ids)
-        return frozenset(sample_id for _, sample_id in heapq.nsmallest(self.n, ranked))
+            return tuple(deque(items, maxlen=self.n))
+        ranked = ((rank(seed, get_id(item)), get_id(item), at, item) for at, item in enumerate(items))
+        drawn = heapq.nsmallest(self.n, ranked)
+        return tuple(item for *_, item in sorted(drawn, key=lambda one: one[2]))

@@ -27,7 +27,7 @@ class Message(msgspec.Struct, frozen=True):
         return "".join(part.text for part in self.content if isinstance(part, Text))
 
     @property
-    def shown(self) -> str:
+    def display_text(self) -> str:
         """Return it as shown to people: each medium as a description on its own line."""
         if isinstance(self.content, str):
             return self.content

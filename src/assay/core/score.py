@@ -89,7 +89,7 @@ class JudgeReply(msgspec.Struct, frozen=True, omit_defaults=True):
     """The whole reply of the judge."""
     rule: str | None = None
     """The rule that found the verdict, or an invalid one (a grade outside the scale)."""
-    said: str | None = None
+    label: str | None = msgspec.field(default=None, name="said")
     """The verdict itself, as named by the rule."""
     why: str | None = None
     """Why there is no value."""

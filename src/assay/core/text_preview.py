@@ -1,4 +1,4 @@
-"""Shorten long texts for display."""
+"""Shorten and clean texts for display."""
 
 from __future__ import annotations
 
@@ -24,3 +24,14 @@ def shorten_message(text: str) -> str:
     if len(text) <= MAX_VALUE_CHARS:
         return text
     return shorten_text(_QUOTED.sub(lambda match: shorten_text(match[0], MAX_VALUE_CHARS), text))
+
+
+STEERING_CODES = frozenset(
+    [
+        *range(0x7F, 0xA0),  # DEL and C1, among which CSI begins a sequence as ESC [ does.
+        *(0x061C, 0x200E, 0x200F),  # Direction marks.
+        *(0x2028, 0x2029),  # Line and paragraph separators.
+        *range(0x202A, 0x202F),  # Direction embeddings and overrides.
+        *range(0x2066, 0x206A),  # Direction isolates.
+    ]
+)

@@ -20,6 +20,9 @@ from assay.core.task import (
     TaskSpec,
 )
 
+_KEPT_SAMPLES = 4096
+"""Up to this limit, the drawn samples stay in memory, so that the dataset is read only once."""
+
 
 class LimitedTask:
     """A task limited to some of its samples."""
@@ -27,10 +30,9 @@ class LimitedTask:
     def __init__(self, task: Task, limit: Limit, seed: int) -> None:
         self._task = task
         self._limit = limit
+        self._seed = seed
         self._ids: frozenset[str] | None = None
-        # The first samples are found without reading the whole dataset.
-        if limit.which != "first":
-            self._ids = limit.chosen((sample.id for sample in task.samples()), seed)
+        self._drawn: tuple[Sample, ...] | None = None
         spec = task.spec
         self._spec = msgspec.structs.replace(
             spec,
@@ -54,11 +56,22 @@ class LimitedTask:
         return self._task.kinds
 
     def samples(self) -> Iterator[Sample]:
-        """Yield the selected samples in the order of the dataset."""
-        if self._ids is None:
+        """Yield the selected samples in the order of the dataset; draw them in the first call."""
+        # The first samples are found without reading the whole dataset.
+        if self._limit.which == "first":
             return islice(self._task.samples(), self._limit.n)
+        if self._limit.n <= _KEPT_SAMPLES:
+            if self._drawn is None:
+                self._drawn = self._draw()
+            return iter(self._drawn)
+        if self._ids is None:
+            self._ids = self._limit.chosen((sample.id for sample in self._task.samples()), self._seed)
         chosen = self._ids
         return (sample for sample in self._task.samples() if sample.id in chosen)
+
+    def _draw(self) -> tuple[Sample, ...]:
+        """Draw the samples in one pass over the dataset."""
+        return self._limit.draw(self._task.samples(), self._seed, lambda sample: sample.id)
 
     def requests(self, sample: Sample, *, shots: int | None = None) -> Sequence[Request]:
         """Return the requests for a sample."""
@@ -76,6 +89,7 @@ class LimitedPreparingTask(LimitedTask):
         """Prepare the task."""
         assert isinstance(self._task, PreparingTask)
         notes = self._task.prepare(rehearse)
+        self._drawn = None  # Samples may differ now.
         self._spec = msgspec.structs.replace(self._spec, chosen=self._task.spec.chosen)
         return notes
 

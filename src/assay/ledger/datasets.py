@@ -51,12 +51,12 @@ class Datasets:
         with self._database.writing() as connection:
             return self._insert(connection, dataset)
 
-    def replace_folders(self, found: Sequence[RegisteredDataset]) -> None:
+    def replace_folders(self, datasets: Sequence[RegisteredDataset]) -> None:
         """Replace the datasets of folders by those found now; uploads are not changed."""
         with self._database.writing() as connection:
             self._database.take_turns(connection)
             connection.execute(_datasets.delete().where(_c.provenance == Provenance.FOLDER))
-            for dataset in found:
+            for dataset in datasets:
                 self._insert(connection, dataset)
 
     def get(self, name: str) -> RegisteredDataset:

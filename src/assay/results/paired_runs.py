@@ -154,12 +154,12 @@ class PairedRuns:
         facts = {self._facts.get((cell.task, name), _MetricFacts()) for name in measure}
         return measure if facts == {_MetricFacts(is_share=True)} or facts == {_LOWER_IS_BETTER} else None
 
-    def _note_unshared_metrics(self, found: Sequence[MetricComparison]) -> Iterator[str]:
+    def _note_unshared_metrics(self, comparisons: Sequence[MetricComparison]) -> Iterator[str]:
         """Yield a note for each pair of sides without a shared headline metric."""
         for cell in self._cells:
             compared = {
                 (one.first, one.second)
-                for one in found
+                for one in comparisons
                 if (one.task, one.method) == (cell.task, cell.method) and one.is_headline
             }
             for two in combinations(sorted(cell.columns), 2):
@@ -169,14 +169,14 @@ class PairedRuns:
                     )
                     yield f"{cell.task} {cell.method}: no metric to compare by: {', '.join(has)}"
 
-    def _means(self, found: Sequence[MetricComparison]) -> list[MetricComparison]:
+    def _means(self, comparisons: Sequence[MetricComparison]) -> list[MetricComparison]:
         """Compare datasets with subsets by the mean over the subsets."""
         means: list[MetricComparison] = []
         for family in group_by_family(self.runs[0].manifest.tasks):
             names = {task.name for task in family.tasks}
             # Each subset contributes its own headline metric, as in a run's mean over subsets.
             parts: dict[tuple[str, bool, bool], dict[tuple[int, int], list[MetricComparison]]] = {}
-            for one in found:
+            for one in comparisons:
                 if one.task in names and one.is_headline and not one.is_factor:
                     pairs = parts.setdefault((one.method, one.is_share, one.higher_is_better), {})
                     pairs.setdefault((one.first, one.second), []).append(one)

@@ -112,7 +112,7 @@ class Highlights:
     """The first wrong, unanswered and failed samples and the hardest texts, collected from scores."""
 
     def __init__(self, scores: Iterable[Score] = ()) -> None:
-        self.found: dict[str, list[Score]] = {"Wrong": [], "Unanswered": [], "Failed": []}
+        self.scores: dict[str, list[Score]] = {"Wrong": [], "Unanswered": [], "Failed": []}
         self.hardest: list[Score] = []
         """The texts with the highest perplexity, highest first."""
         for score in scores:
@@ -125,11 +125,11 @@ class Highlights:
                 self._add_text(score)
             if score.value != 0:
                 return
-            listed = self.found["Wrong"]
+            listed = self.scores["Wrong"]
         elif score.verdict is Verdict.UNANSWERED:
-            listed = self.found["Unanswered"]
+            listed = self.scores["Unanswered"]
         elif score.verdict is Verdict.FAILED:
-            listed = self.found["Failed"]
+            listed = self.scores["Failed"]
         else:
             return
         if len(listed) < _EXAMPLES:
@@ -162,7 +162,7 @@ def _render_hardest(scores: Sequence[Score]) -> list[str]:
 
 def _examples(highlights: Highlights) -> list[str]:
     parts = _render_hardest(highlights.hardest)
-    for kind, listed in highlights.found.items():
+    for kind, listed in highlights.scores.items():
         if listed:
             rows = [
                 [

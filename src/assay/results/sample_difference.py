@@ -71,7 +71,7 @@ def find_prompt_divergence(a: Prompt, b: Prompt) -> Divergence | None:
 def _find_message_divergence(a: Message, b: Message) -> Divergence | None:
     if a.role != b.role:
         return Divergence("role", a.role, b.role)
-    apart = find_text_divergence(a.shown, b.shown)
+    apart = find_text_divergence(a.display_text, b.display_text)
     if apart is None and a.content != b.content:
         return Divergence("number of content parts", *(f"{_count_parts(one)} parts" for one in (a, b)))
     return apart

@@ -270,11 +270,12 @@ class MeanAggregator:
         """Whether a metric gets the interval of a share when all its values are 0 or 1."""
         return (task, track, metric) not in self._off_scale and metric != "bits_per_byte"
 
-    def _insert_list_metrics(self, found: list[Metric]) -> list[Metric]:
+    def _insert_list_metrics(self, metrics: list[Metric]) -> list[Metric]:
         """Insert the list metrics: each replaces the mean of the same name, or is appended."""
         given = {(one.task, one.method, one.metric, one.group): one for one in self._given}
         computed = [
-            _copy_reason(given.pop((one.task, one.method, one.metric, one.group), one), one) for one in found
+            _copy_reason(given.pop((one.task, one.method, one.metric, one.group), one), one)
+            for one in metrics
         ]
         # The deciding metrics come first.
         headlines: dict[tuple[str, str], str] = {}

@@ -11,12 +11,12 @@ from assay.core.origin import Origin
 _LFS_POINTER = b"version https://git-lfs"
 
 
-def build_no_rows_error(path: str, found: str) -> AuthorError:
+def build_no_rows_error(path: str, content: str) -> AuthorError:
     """Return the error for a file without rows."""
     return AuthorError(
         Problem(
             "SOURCE-003",
-            f"the file holds no rows: {found}",
+            f"the file holds no rows: {content}",
             "check that the file was written or downloaded completely; a dataset needs at least one row",
             Origin(path),
         )

@@ -12,6 +12,7 @@ import msgspec
 
 from assay.core.errors import AuthorError, Problem
 from assay.core.origin import Origin
+from assay.core.setting_names import name_setting
 
 WORKBOOK_SETTINGS = frozenset({"sheet", "has_header", "header_row", "columns"})
 """The settings that workbooks support. Defined here so that their reader is imported only when needed."""
@@ -62,17 +63,14 @@ class FileSettings(msgspec.Struct, frozen=True, omit_defaults=True):
         """Raise SOURCE-019 for settings that have no effect on a format or contradict each other."""
         where = Origin(path)
         problems = [
-            Problem("SOURCE-019", f"{name!r} has no effect on {kind}", f"omit {format_flag(name)}", where)
-            for name in self.given()
-            if name not in names
+            Problem("SOURCE-019", f"{given} has no effect on {kind}", f"omit {given}", where)
+            for given in [name_setting(name) for name in self.given() if name not in names]
         ]
         if self.is_headerless and self.header_row is not None:
-            what = (
-                f"'header_row' is {self.header_row}, but the other settings say that the file has no header"
-            )
-            problems.append(
-                Problem("SOURCE-019", what, "omit --header-row, or --no-header and --columns", where)
-            )
+            given = name_setting("header_row")
+            what = f"{given} is {self.header_row}, but the other settings say that the file has no header"
+            fix = f"omit {given}, or --no-header and --columns"
+            problems.append(Problem("SOURCE-019", what, fix, where))
         if self.separator is not None and (len(self.separator) != 1 or self.separator in '"\r\n'):
             what = f"the separator is {self.separator!r}, expected a single character other than a quote"
             problems.append(Problem("SOURCE-019", what, "write for example --separator ';'", where))

@@ -62,8 +62,8 @@ class _Facts(msgspec.Struct):
 class HubDataset:
     """One repository at one commit."""
 
-    def __init__(self, asked: HubName, repository: DatasetCommit, *, is_offline: bool) -> None:
-        self.asked = asked
+    def __init__(self, name: HubName, repository: DatasetCommit, *, is_offline: bool) -> None:
+        self.requested_name = name
         """The name as the user wrote it."""
         self.repository = repository
         self._is_offline = is_offline
@@ -142,8 +142,9 @@ class HubDataset:
             return self.default_config
         if config is not None and config in self.configs:
             return config
+        requested = self.requested_name
         commands = "; ".join(
-            f"assay run {HubName(self.name, name, self.asked.revision, self.asked.split).short}"
+            f"assay run {HubName(self.name, name, requested.revision, requested.split).short}"
             for name in self.configs[:20]
         )
         more = f" and {len(self.configs) - 20} more" if len(self.configs) > 20 else ""
@@ -202,7 +203,9 @@ class HubDataset:
         if known is not None or self._is_offline:
             return known
         if self._builder(config).name == "parquet":
-            return hub_client.count_parquet_rows(self.asked, self.repository, self._paths(config, split))
+            return hub_client.count_parquet_rows(
+                self.requested_name, self.repository, self._paths(config, split)
+            )
         if self._size(config, split) > _COUNTED_BYTES:
             return None
         self.tables(config, split)
@@ -234,7 +237,7 @@ class HubDataset:
         files = self._find_table(config, split)
         if files is None and self._is_offline and config not in self._snapshot_configs:
             missing = f"config {config!r}, split {split!r} of the dataset at commit {self.commit[:12]}"
-            raise hub_client.build_offline_error(self.asked, missing)
+            raise hub_client.build_offline_error(self.requested_name, missing)
         return files or self._make_table(config, split)
 
     def load(self, config: str) -> Any:
@@ -249,8 +252,8 @@ class HubDataset:
     def find_file(self, path: str) -> Path | None:
         """Return a small file of the repository, downloaded if necessary; None if it does not exist."""
         if path in self.repository.files:
-            files = hub_client.find_files(self.asked, self.repository, [path])
-            hub_client.fetch_files(self.asked, self.repository, files, what=path)
+            files = hub_client.find_files(self.requested_name, self.repository, [path])
+            hub_client.fetch_files(self.requested_name, self.repository, files, what=path)
         file = self.repository.repository.snapshot_folder(self.commit) / path
         return file if file.is_file() else None
 
@@ -343,8 +346,8 @@ class HubDataset:
         folder = hub_client.build_tables_path(self.repository) / config / split
         if not self._is_offline:
             if (needed := self._find_missing_space(config, split)) is not None:
-                raise AuthorError(hub_client.build_disk_full_problem(self.asked, needed))
-            hub_client.fetch_files(self.asked, self.repository, self._listed(config, split))
+                raise AuthorError(hub_client.build_disk_full_problem(self.requested_name, needed))
+            hub_client.fetch_files(self.requested_name, self.repository, self._listed(config, split))
         # The files of other splits are neither downloaded nor read.
         builder.config.data_files = type(builder.config.data_files)({split: files[split]})
         try:
@@ -373,14 +376,14 @@ class HubDataset:
         """Return the files of a split, as listed by the hub."""
         if (config, split) not in self._files:
             paths = self._paths(config, split)
-            self._files[config, split] = hub_client.find_files(self.asked, self.repository, paths)
+            self._files[config, split] = hub_client.find_files(self.requested_name, self.repository, paths)
         return self._files[config, split]
 
     @contextmanager
     def _loading(self) -> Iterator[Any]:
         """Yield the library; turn its exceptions into errors that say how to fix them."""
         try:
-            with hub_client.translating_hub_errors(self.asked), quiet_datasets_library() as datasets:
+            with hub_client.translating_hub_errors(self.requested_name), quiet_datasets_library() as datasets:
                 yield datasets
         except AssayError:
             raise

@@ -97,10 +97,10 @@ class SheetCells(msgspec.Struct):
             fix = f"delete the cells around {cell_name(*self.last)}, or save the sheet as .csv"
             raise AuthorError(Problem("SOURCE-013", what, fix, Origin(self.path, sheet=self.name)))
 
-    def add_fault(self, row: int, column: int, shown: str) -> None:
+    def add_fault(self, row: int, column: int, text: str) -> None:
         """Add a cell that has no value."""
         if len(self.faults) < _MOST_FAULTS:
-            self.faults[row, column] = shown
+            self.faults[row, column] = text
 
 
 def read_cells(file: StoredFile) -> list[SheetCells]:
@@ -231,7 +231,7 @@ class _OpenDocument:
         self._row = self._column = 0
         self._n_rows = 1
         self._error: tuple[int, int] | None = None
-        self._shown = ""
+        self._text = ""
         self._depth = 0
         """Nesting of tables: a table inside a table is not a sheet."""
 
@@ -272,15 +272,15 @@ class _OpenDocument:
 
     def text(self, data: str) -> None:
         if self._error is not None:
-            self._shown += data
+            self._text += data
 
     def end(self, name: str) -> None:
         tag = name.partition(" ")[2]
         if tag == "table-row":
             self._row += self._n_rows
         elif tag == "table-cell" and self._error is not None:
-            self.sheets[-1].add_fault(*self._error, self._shown or "#ERROR")
-            self._error, self._shown = None, ""
+            self.sheets[-1].add_fault(*self._error, self._text or "#ERROR")
+            self._error, self._text = None, ""
         elif tag == "table" and name.startswith(_TABLE):
             self._depth -= 1
 

@@ -9,7 +9,7 @@ LETTERS = "ABCD"
 
 
 class Questions(Task):
-    """What the three ways of asking share. A row is a document as it stands in the file."""
+    """What the three ways of asking share. A row is a document as in the file."""
 
     def load(self, data_dir=None, cache_dir=None):
         self.dataset = {

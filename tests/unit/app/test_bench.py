@@ -1,4 +1,4 @@
-"""A benchmark from its plan to its folder, on virtual time but for one test against a server."""
+"""A benchmark from its plan to its folder, in virtual time except one test against a server."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_folder_that_holds_something_is_left_as_it_is(tmp_path: Path) -> None:
     assert client.sent == []
 
 
-def test_warm_up_with_the_same_items_is_told(tmp_path: Path) -> None:
+def test_warm_up_with_the_same_items_is_reported(tmp_path: Path) -> None:
     finished = benched(FakeTimedClient(), items_of(3), BenchPlan(Load(ClosedLoad(1))), tmp_path / "out")
     assert "the warm-up sent items that are also measured: there are no others" in finished.result.notes
     without = BenchPlan(Load(ClosedLoad(1)), n_warm_up=0)
@@ -187,7 +187,7 @@ def test_a_ladder_shows_where_a_server_is_full(tmp_path: Path) -> None:
     assert len(written) == swept.trials[2].driven.n_done >= 80
 
 
-def test_prompts_that_come_again_in_a_sweep_are_told(tmp_path: Path) -> None:
+def test_prompts_that_come_again_in_a_sweep_are_reported(tmp_path: Path) -> None:
     ladder = Ladder("rate", (10, 20))
     plan = BenchPlan(Load(OpenLoad(Arrivals(rate=1))), n_warm_up=0, sweep=ladder, trial=TrialLength(30, 1))
     finished = benched(FakeTimedClient(), items_of(50), plan, tmp_path / "out")
@@ -265,7 +265,7 @@ def test_a_torn_last_line_is_left_out(tmp_path: Path) -> None:
     assert len(list(read_records(path))) == 2
 
 
-def test_items_that_are_made_too_slowly_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_items_that_are_made_too_slowly_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("assay.bench.item_prefetch.MAX_PREFETCHED_CHARS", 0)
     finished = benched(FakeTimedClient(), items_of(30), BenchPlan(Load(ClosedLoad(2))), tmp_path / "out")
     assert finished.result.driven is not None
@@ -299,8 +299,8 @@ def test_a_server_is_asked_and_timed_on_a_real_clock(tmp_path: Path, load: Load)
         if isinstance(load.shape, OpenLoad):
             assert (record.due is None) == (record.turn == 1)
             assert record.due is None or record.due <= times.began
-    said = {json.dumps(body["messages"]) for body in server.bodies}
-    assert len([one for one in said if "and then?" in one and '"assistant"' in one]) == 40
+    message = {json.dumps(body["messages"]) for body in server.bodies}
+    assert len([one for one in message if "and then?" in one and '"assistant"' in one]) == 40
     assert finished.result.summary is not None
     assert (finished.result.summary.n_succeeded, finished.result.summary.n_failed) == (80, 0)
     assert finished.result.summary.value("ttft", "p50") is not None

@@ -1,4 +1,4 @@
-"""From what a person names to the items of a load."""
+"""From the named source to the items of a load."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def test_a_dataset_is_asked_as_a_run_would_ask_it(sums: str) -> None:
     assert list(items) == found
 
 
-@pytest.mark.parametrize("said", [None, {"columns": ["question", "answer"]}])
-def test_a_table_is_read_as_a_run_would_read_it(tmp_path: Path, said: dict[str, Any] | None) -> None:
+@pytest.mark.parametrize("message", [None, {"columns": ["question", "answer"]}])
+def test_a_table_is_read_as_a_run_would_read_it(tmp_path: Path, message: dict[str, Any] | None) -> None:
     text = "1+1=;2\n2+2=;4\n3+3=;6\n"
     path = tmp_path / "sums.csv"
-    path.write_text(text if said else f"question;answer\n{text}")
-    if said:
-        (tmp_path / "sums.csv.meta.json").write_text(json.dumps(said))
+    path.write_text(text if message else f"question;answer\n{text}")
+    if message:
+        (tmp_path / "sums.csv.meta.json").write_text(json.dumps(message))
     assert texts(list(load_items(str(path), ItemSettings()))) == ["1+1=", "2+2=", "3+3="]
 
 
@@ -71,17 +71,17 @@ def test_more_items_than_rows_go_round(sums: str) -> None:
     assert texts(found) == (["1+1=", "2+2=", "3+3=", "4+4=", "5+5="] * 3)[:12]
     assert len({item.id for item in found}) == 12
     assert found[5].id == found[0].id + "~2"
-    assert "5 different prompts were sent 12 times in total" in items.came_up(12)[0]
+    assert "5 different prompts were sent 12 times in total" in items.list_notes(12)[0]
     whole = load_items(sums, ItemSettings())
-    assert (len(list(whole)), whole.came_up(5)) == (5, ())
+    assert (len(list(whole)), whole.list_notes(5)) == (5, ())
 
 
-def test_items_go_on_without_end(sums: str) -> None:
+def test_items_continue_without_end(sums: str) -> None:
     rows = load_items(sums, ItemSettings(n=2, output=parse_lengths("percentage:1=0.5,2=0.5", "--output")))
     found = list(islice(rows.iter_forever(), 7))
     assert texts(found) == ["1+1=", "2+2="] * 3 + ["1+1="]
     assert Counter(item.max_tokens for item in found[:6]) == {1: 3, 2: 3}
-    assert "2 different prompts were sent 7 times" in rows.came_up(7)[0]
+    assert "2 different prompts were sent 7 times" in rows.list_notes(7)[0]
     every = load_items(sums, ItemSettings(n=6)).iter_forever()
     assert [text[0] for text in texts(list(islice(every, 9)))] == list("123451234")
     made = load_items("synthetic", ItemSettings(n=3, input=Uniform(20, 90)))
@@ -89,7 +89,7 @@ def test_items_go_on_without_end(sums: str) -> None:
     assert more[:3] == list(made)
     assert len(set(texts(more))) == len({item.id for item in more}) == 9
     assert [len(text.split()) for text in texts(more)] == [len(text.split()) for text in texts(more[:3])] * 3
-    assert made.came_up(10**6) == ()
+    assert made.list_notes(10**6) == ()
 
 
 def test_a_tokenizer_counts_prompts_of_datasets(sums: str, tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_conversations_are_known_by_their_first_row(tmp_path: Path) -> None:
     items = load_items(str(path), ItemSettings(output=ConstantLength(9)))
     assert [(item.id, item.turns, item.max_tokens) for item in items] == [("1", (), 9), ("3", ("three",), 9)]
     assert items.describes["kind"] == "conversations"
-    assert items.came_up(1) == ("1 conversations without a user message were skipped",)
+    assert items.list_notes(1) == ("1 conversations without a user message were skipped",)
 
 
 def test_questions_of_mt_bench(shared_data: Path) -> None:
@@ -183,7 +183,7 @@ def test_a_synthetic_load(tmp_path: Path) -> None:
     found = list(items)
     assert all(30 <= (item.n_prompt_tokens or 0) <= 40 for item in found)
     assert {item.max_tokens for item in found} == {5}
-    assert items.notes == items.came_up(1) == ()
+    assert items.notes == items.list_notes(1) == ()
     assert items.describes["input"] == {"method": "uniform", "low": 30, "high": 40}
     assert json.loads(json.dumps(items.describes)) == items.describes
     assert load_items("synthetic", ItemSettings()).n == 100
@@ -211,7 +211,7 @@ def test_the_originals_config_as_a_dict_or_a_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "asked", "said"),
+    ("name", "asked", "message"),
     [
         ("sums.jsonl", ItemSettings(n=0), "--requests is 0"),
         ("sums.jsonl", ItemSettings(input=ConstantLength(5)), "has its own prompts"),
@@ -222,24 +222,24 @@ def test_the_originals_config_as_a_dict_or_a_file(tmp_path: Path) -> None:
         ("chats.jsonl", ItemSettings(is_chat=False), "contains conversations"),
     ],
 )
-def test_what_cannot_be_asked_of_a_source_is_told(
-    workdir: Path, sums: str, name: str, asked: ItemSettings, said: str
+def test_what_cannot_be_asked_of_a_source_is_reported(
+    workdir: Path, sums: str, name: str, asked: ItemSettings, message: str
 ) -> None:
     written(workdir / "trace.jsonl", [{"timestamp": 0, "input_length": 5}])
     written(workdir / "chats.jsonl", [{"turns": ["one", "two"]}])
     with pytest.raises(UsageError) as caught:
         load_items(name, asked)
     assert caught.value.problems[0].code == "BENCH-025"
-    assert said in caught.value.problems[0].what
+    assert message in caught.value.problems[0].what
 
 
-def test_a_file_that_asks_nothing_to_be_written_is_told(tmp_path: Path) -> None:
+def test_a_file_that_asks_nothing_to_be_written_is_reported(tmp_path: Path) -> None:
     path = written(tmp_path / "chats.jsonl", [{"turns": []}])
     with pytest.raises(AuthorError) as caught:
         load_items(path, ItemSettings())
     assert caught.value.problems[0].code == "BENCH-024"
 
 
-def test_a_file_that_is_not_there_is_told_as_ever(workdir: Path) -> None:
+def test_a_file_that_is_not_there_is_reported_as_ever(workdir: Path) -> None:
     with pytest.raises(AssayError, match="SOURCE-001"):
         load_items("nowhere.jsonl", ItemSettings())

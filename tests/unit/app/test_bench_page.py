@@ -53,7 +53,7 @@ def test_a_benchmark_that_was_cut_off_has_no_numbers(tmp_path: Path) -> None:
         (Load(OpenLoad(TraceArrivals())), "at the times of the trace"),
     ],
 )
-def test_a_load_is_told_in_words(load: Load, words: str) -> None:
+def test_a_load_is_reported_in_words(load: Load, words: str) -> None:
     assert describe_load(load) == words
 
 

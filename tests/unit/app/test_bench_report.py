@@ -52,7 +52,7 @@ def test_what_was_not_counted_is_said_so_and_pieces_are_named_as_such() -> None:
     assert "output chunks/s (not tokens)" not in cells(summary(STREAM))
 
 
-def test_the_steady_window_stands_beside_the_whole_run() -> None:
+def test_the_steady_window_is_beside_the_whole_run() -> None:
     records = [call(at, at + 1.0, [at + 1.0], n_output=10, n_input=1) for at in range(10)]
     rows = cells(summary(*records), summary(*records, window=SteadyWindow(2, 7, 1, 1)))
     assert rows["requests"] == ["10", "5"]

@@ -1,4 +1,4 @@
-"""Every setting of a benchmark arrives where it counts."""
+"""Every setting of a benchmark has its effect."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from assay.bench.sweep import TrialLength, build_trial_load
 from assay.core.errors import UsageError
 
 
-def plan(*, is_trace: bool = False, **said: Any) -> BenchPlan:
-    return build_bench_plan(BenchSettings(model="openai:m@http://h/v1", **said), is_trace=is_trace)
+def plan(*, is_trace: bool = False, **message: Any) -> BenchPlan:
+    return build_bench_plan(BenchSettings(model="openai:m@http://h/v1", **message), is_trace=is_trace)
 
 
 @pytest.mark.parametrize(
-    ("said", "shape"),
+    ("message", "shape"),
     [
         ({}, ClosedLoad(16)),
         ({"concurrency": 3}, ClosedLoad(3)),
@@ -38,8 +38,8 @@ def plan(*, is_trace: bool = False, **said: Any) -> BenchPlan:
         ),
     ],
 )
-def test_the_shape_of_a_load(said: dict[str, Any], shape: ClosedLoad | OpenLoad) -> None:
-    assert plan(**said).load.shape == shape
+def test_the_shape_of_a_load(message: dict[str, Any], shape: ClosedLoad | OpenLoad) -> None:
+    assert plan(**message).load.shape == shape
 
 
 def test_a_trace_is_replayed_unless_something_else_is_said() -> None:

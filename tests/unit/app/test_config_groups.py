@@ -1,4 +1,4 @@
-"""Groups of a config are told by any run of it, if all their subsets are evaluated."""
+"""A run of a config reports each group if all its subsets are evaluated."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ quiz_summary_groups = [
 """
 
 
-def told(dataset: str, out: Path) -> set[str]:
+def list_metric_tasks(dataset: str, out: Path) -> set[str]:
     result = assay.run(dataset, model="mock", out=str(out), cache=False)
     return {metric["task"] for metric in result.metrics}
 
@@ -25,11 +25,11 @@ def told(dataset: str, out: Path) -> set[str]:
 def test_a_run_tells_the_groups_of_its_config(workdir: Path) -> None:
     config = write_quiz(workdir)
     config.write_text(config.read_text(encoding="utf-8") + GROUPS, encoding="utf-8")
-    assert told(str(config), workdir / "a") == {"quiz", "other", "both", "more"}
-    assert told(f"{config}:quiz", workdir / "b") == {"quiz"}
+    assert list_metric_tasks(str(config), workdir / "a") == {"quiz", "other", "both", "more"}
+    assert list_metric_tasks(f"{config}:quiz", workdir / "b") == {"quiz"}
 
 
-def test_groups_are_told_again_when_answers_are_scored_again(workdir: Path) -> None:
+def test_groups_are_reported_again_when_answers_are_scored_again(workdir: Path) -> None:
     config = write_quiz(workdir)
     config.write_text(config.read_text(encoding="utf-8") + GROUPS, encoding="utf-8")
     result = assay.run(str(config), model="mock", out=str(workdir / "run"), cache=False)

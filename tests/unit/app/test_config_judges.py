@@ -15,8 +15,8 @@ from fakes.configs import GEN, write_quiz
 PROMPT = "dict(type=PromptTemplate, template=dict(round=[dict(role='HUMAN', prompt='{prediction}')]))"
 
 
-def judged(folder: Path, said: str, **more: Any) -> Any:
-    evaluator = f"dict(type='GenericLLMEvaluator', prompt_template={PROMPT}, judge_cfg={said})"
+def judged(folder: Path, message: str, **more: Any) -> Any:
+    evaluator = f"dict(type='GenericLLMEvaluator', prompt_template={PROMPT}, judge_cfg={message})"
     config = write_quiz(folder, GEN, {"evaluator": evaluator})
     return assay.run(config, model="mock", out=str(folder / "run"), cache=False, **more)
 
@@ -27,12 +27,12 @@ def test_a_run_takes_the_judge_of_its_config(workdir: Path) -> None:
     assert result.manifest["judge"]["name"] == "mock"
 
 
-def test_of_several_judges_the_first_grades_and_that_is_told(workdir: Path) -> None:
-    said = "dict(type='Assay', abbr='{0}', model='mock', model_args=dict(answer='{0}'))"
-    evaluator = f"dict(type='GenericLLMEvaluator', prompt_template={PROMPT}, judge_cfg={said.format('A')})"
+def test_of_several_judges_the_first_grades_and_that_is_reported(workdir: Path) -> None:
+    message = "dict(type='Assay', abbr='{0}', model='mock', model_args=dict(answer='{0}'))"
+    evaluator = f"dict(type='GenericLLMEvaluator', prompt_template={PROMPT}, judge_cfg={message.format('A')})"
     config = write_quiz(workdir, GEN, {"evaluator": evaluator}, more=", n=1")
     other = "quiz_datasets.append(dict(quiz_datasets[0], abbr='b', eval_cfg=dict(evaluator=dict("
-    other += f"quiz_datasets[0]['eval_cfg']['evaluator'], judge_cfg={said.format('B')}))))"
+    other += f"quiz_datasets[0]['eval_cfg']['evaluator'], judge_cfg={message.format('B')}))))"
     config.write_text(f"{config.read_text(encoding='utf-8')}\n{other}\n", encoding="utf-8")
     result = assay.run(config, model="mock", out=str(workdir / "run"), cache=False)
     assert result.score(metric="accuracy", task="b") == 1.0
@@ -40,8 +40,8 @@ def test_of_several_judges_the_first_grades_and_that_is_told(workdir: Path) -> N
 
 
 def test_a_judge_that_a_person_names_wins(workdir: Path) -> None:
-    said = "dict(type='Assay', abbr='j', model='mock', model_args=dict(answer='A'))"
-    result = judged(workdir, said, judge="mock", judge_args={"answer": "B"})
+    message = "dict(type='Assay', abbr='j', model='mock', model_args=dict(answer='A'))"
+    result = judged(workdir, message, judge="mock", judge_args={"answer": "B"})
     assert result.score(metric="accuracy") == 0.0
 
 

@@ -1,4 +1,4 @@
-"""Files of a run that were damaged: what can be read counts, the rest is asked again and reported."""
+"""Damaged files of a run: readable lines count, the rest is sent again and reported."""
 
 from __future__ import annotations
 
@@ -138,9 +138,9 @@ def test_scoring_skips_damaged_lines_and_says_so(
     damage(JOURNAL, how)
     result = assay(*command)
     assert result.status == (3 if n_lost else 0), result.err
-    said = " ".join(result.out.split())
-    assert "responses.jsonl has 1 damaged line, which was skipped" in said
-    assert "run the same `assay run` again to request it" in said
+    message = " ".join(result.out.split())
+    assert "responses.jsonl has 1 damaged line, which was skipped" in message
+    assert "run the same `assay run` again to request it" in message
     if n_lost:
         assert f"{n_lost} of 6 samples failed" in " ".join(result.err.split())
 

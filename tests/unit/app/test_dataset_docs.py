@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.app.readme_words import is_cell_correct
+from assay.app.dataset_docs import is_cell_correct
 from assay.core.method import Method
 from assay.dialects.openicl.readme_description import ConfigDescription
 from cli import assay
@@ -32,8 +32,8 @@ def change(page: Path, old: str, new: str) -> None:
     page.write_text(text.replace(old, new), encoding="utf-8")
 
 
-def row(task: str, *said: str) -> str:
-    return f"| {task} | {' | '.join(said)} | [{task}.py]({task}.py) |"
+def row(task: str, *message: str) -> str:
+    return f"| {task} | {' | '.join(message)} | [{task}.py]({task}.py) |"
 
 
 def test_a_page_that_is_up_to_date_is_left_alone(readme: Path) -> None:
@@ -54,12 +54,12 @@ def test_what_is_wrong_is_put_right_and_all_else_is_kept(readme: Path) -> None:
     assert readme.read_text(encoding="utf-8") == text
     changed = assay("docs", "quiz")
     assert changed.status == 0
-    for said in (
+    for message in (
         f"metrics 'BLEU' for {GEN0}.py, but the config has 'accuracy, answered'",
         f"few-shot '3-shot' for {GEN5}.py, but the config has '5-shot'",
         f"prompt format 'Chat format' for {GEN5}.py, but the config has 'String format'",
     ):
-        assert f"  README.md has {said}" in changed.out
+        assert f"  README.md has {message}" in changed.out
     expected = text.replace("| 3-shot | Chat format |", "| 5-shot | String format |")
     assert readme.read_text(encoding="utf-8") == expected.replace("BLEU", "accuracy, answered")
     assert assay("docs", "quiz", "--check").status == 0
@@ -151,7 +151,7 @@ def test_a_config_that_does_not_load_hinders_no_other(readme: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("nowhere", "the file or folder does not exist"),
         ("rows.csv", "this is not a config"),
@@ -160,12 +160,12 @@ def test_a_config_that_does_not_load_hinders_no_other(readme: Path) -> None:
         ("other/other.py", "this is a dataset class"),
     ],
 )
-def test_what_has_no_table_of_tasks_is_refused(readme: Path, workdir: Path, name: str, said: str) -> None:
+def test_what_has_no_table_of_tasks_is_rejected(readme: Path, workdir: Path, name: str, message: str) -> None:
     (workdir / "rows.csv").write_text("question,answer\na,b\n")
     (workdir / "empty").mkdir()
     assay("new", "other", "--like", "llmbox")
     result = assay("docs", name)
-    assert (result.status, "USAGE-010" in result.err, said in result.err) == (2, True, True)
+    assert (result.status, "USAGE-010" in result.err, message in result.err) == (2, True, True)
 
 
 def test_check_says_where_a_page_and_its_configs_disagree(readme: Path) -> None:
@@ -176,8 +176,8 @@ def test_check_says_where_a_page_and_its_configs_disagree(readme: Path) -> None:
     assert of_all.status == 0
     wrong = f"README.md has few-shot '4-shot' for {GEN5}.py, but the config has '5-shot'"
     lacking = f"README.md has no row for {PPL}.py"
-    for said in (wrong, lacking, "README.md has a row for gone.py, but this file does not exist"):
-        assert f"  warning   quiz/{said}" in of_all.out
+    for message in (wrong, lacking, "README.md has a row for gone.py, but this file does not exist"):
+        assert f"  warning   quiz/{message}" in of_all.out
     of_one = assay("check", f"quiz/{GEN5}.py")
     assert f"  warning   {wrong}\nno errors, 1 warning" in of_one.out
     assert f"  warning   {lacking}\nno errors, 1 warning" in assay("check", f"quiz/{PPL}.py").out
@@ -200,12 +200,12 @@ def test_check_says_whether_the_hash_in_a_files_name_is_that_of_its_prompt(
     digits = shown[1]
     right = config.rename(config.with_name(f"asked_gen_{digits}.py"))
     (workdir / "asked" / "README.md").unlink()
-    said = assay("check", str(right)).out
-    assert (f"fact      the prompt hash of the file is {digits}, as in its name" in said) is is_said
+    message = assay("check", str(right)).out
+    assert (f"fact      the prompt hash of the file is {digits}, as in its name" in message) is is_said
     wrong = right.rename(right.with_name("asked_gen_000000.py"))
-    said = assay("check", str(wrong)).out
-    is_warned = f"name is 000000, but the prompt has {digits}" in said
-    assert (is_warned, "1 warning" in said) == (is_said, is_said)
+    message = assay("check", str(wrong)).out
+    is_warned = f"name is 000000, but the prompt has {digits}" in message
+    assert (is_warned, "1 warning" in message) == (is_said, is_said)
     assert (
         "asked_gen_000000.py: the prompt hash in the file's name" in assay("check", "asked").out
     ) is is_said
@@ -225,7 +225,7 @@ ONE = ConfigDescription(
 
 
 @pytest.mark.parametrize(
-    ("column", "said", "changed", "is_right"),
+    ("column", "message", "changed", "is_right"),
     [
         ("task", "`a_gen`", {}, True),
         ("task", "b_gen", {}, False),
@@ -270,6 +270,6 @@ ONE = ConfigDescription(
     ],
 )
 def test_words_that_mean_the_same_agree(
-    column: str, said: str, changed: dict[str, object], is_right: bool
+    column: str, message: str, changed: dict[str, object], is_right: bool
 ) -> None:
-    assert is_cell_correct(column, said, ONE._replace(**changed)) is is_right  # type: ignore[arg-type]
+    assert is_cell_correct(column, message, ONE._replace(**changed)) is is_right  # type: ignore[arg-type]

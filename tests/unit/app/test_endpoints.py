@@ -37,7 +37,7 @@ def test_an_endpoint_is_a_host_at_a_port() -> None:
     assert not endpoint.is_at("127.0.0.2", 8000)
 
 
-def test_a_name_stands_for_the_addresses_that_were_ever_found_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_is_for_the_addresses_that_were_ever_found_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = iter(["192.0.2.1", "192.0.2.2"])
     n_asked = 0
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from assay.app.init import MetaDraft, MetaQuestion, MetaReading
-from assay.app.settings import RunSettings
+from assay.app.settings import RunSettings, Settings
 from assay.core.errors import AuthorError
 from assay.core.method import Method
 from assay.dialects.table.compile import CompiledTable
@@ -24,13 +24,13 @@ FILES = {
 
 
 def read(path: Path) -> CompiledTable:
-    reading = MetaDraft(str(path), RunSettings()).read()
+    reading = MetaDraft(str(path), Settings(RunSettings(), {})).read()
     assert isinstance(reading, MetaReading)
     return reading.table
 
 
 def write_and_compare(path: Path) -> None:
-    draft = MetaDraft(str(path), RunSettings())
+    draft = MetaDraft(str(path), Settings(RunSettings(), {}))
     reading = draft.read()
     assert isinstance(reading, MetaReading)
     before = reading.table
@@ -39,7 +39,7 @@ def write_and_compare(path: Path) -> None:
     assert after.survey.layout == before.survey.layout
     for one, other in zip(before.task.samples(), after.task.samples(), strict=True):
         assert msgspec.structs.replace(one, id="") == msgspec.structs.replace(other, id="")
-        assert before.task.shown(one, Method.GEN) == after.task.shown(other, Method.GEN)
+        assert before.task.preview_prompt(one, Method.GEN) == after.task.preview_prompt(other, Method.GEN)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -55,7 +55,7 @@ def test_meta_files_of_well_known_datasets_state_their_reading(tmp_path: Path, s
             continue
         copied = tmp_path / path.name
         copied.write_bytes(path.read_bytes())
-        if isinstance(MetaDraft(str(copied), RunSettings()).read(), MetaReading):
+        if isinstance(MetaDraft(str(copied), Settings(RunSettings(), {})).read(), MetaReading):
             write_and_compare(copied)
             written += 1
     assert written >= 20
@@ -64,7 +64,7 @@ def test_meta_files_of_well_known_datasets_state_their_reading(tmp_path: Path, s
 def test_choices_and_changes_can_be_taken_back(tmp_path: Path) -> None:
     path = tmp_path / "reviews.jsonl"
     path.write_text('{"text": "a joy", "label": 1}\n{"text": "a bore", "label": 0}\n')
-    draft = MetaDraft(str(path), RunSettings())
+    draft = MetaDraft(str(path), Settings(RunSettings(), {}))
     question = draft.read()
     assert isinstance(question, MetaQuestion)
     assert question.choices[0].unnamed_labels == ("0", "1")

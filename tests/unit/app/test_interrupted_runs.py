@@ -1,4 +1,4 @@
-"""A run that is interrupted at any of its file operations: the same command completes it."""
+"""After an interruption at any file operation, the same command completes the run."""
 
 from __future__ import annotations
 

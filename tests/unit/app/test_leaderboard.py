@@ -1,4 +1,4 @@
-"""Folders of runs become an index, an index a leaderboard."""
+"""From run folders to the index and the leaderboard."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_a_run_that_is_gone_leaves_the_board_and_a_moved_folder_keeps_its_index(
     assert cell.root == str(moved)
 
 
-def test_damaged_and_foreign_folders_are_told_and_the_others_shown(runs: Path) -> None:
+def test_damaged_and_foreign_folders_are_reported_and_the_others_shown(runs: Path) -> None:
     (damaged,) = runs.glob("*two*")
     (damaged / "summary.json").write_text("[{")
     (runs / "foreign").mkdir()
@@ -143,7 +143,7 @@ def test_a_run_that_goes_wrong_later_is_not_shown_as_it_was(runs: Path) -> None:
         assert names(opened.board()) == ["mock:one"]
 
 
-def test_a_folder_that_cannot_be_read_is_told_and_nothing_is_forgotten(
+def test_a_folder_that_cannot_be_read_is_reported_and_nothing_is_forgotten(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with closing(IndexedRuns([runs])) as indexed:
@@ -165,7 +165,7 @@ def test_a_folder_that_cannot_be_read_is_told_and_nothing_is_forgotten(
             with pytest.raises(StoreError, match="STORE-013"):
                 IndexedRuns([runs])
         with monkeypatch.context() as refusing:
-            # One run that nobody may look into leaves the board, and is told.
+            # A run that cannot be read is left out of the board and reported.
             refusing.setattr(leaderboard, "read_stamp", refused)
             assert {one.code for one in indexed.refresh()} == {"STORE-013"}
 
@@ -201,12 +201,12 @@ def test_machines_that_share_a_database_compare_without_the_folders(
     assert {column.n_paired for column in board.columns} == {3}
 
 
-def test_a_folder_that_is_not_there_is_refused(workdir: Path) -> None:
+def test_a_folder_that_is_not_there_is_rejected(workdir: Path) -> None:
     with pytest.raises(UsageError, match="BOARD-005"):
         IndexedRuns([workdir / "nowhere"])
 
 
-def test_what_the_database_cannot_store_is_told(workdir: Path, postgres_url: str) -> None:
+def test_what_the_database_cannot_store_is_reported(workdir: Path, postgres_url: str) -> None:
     questions(workdir, "a")
     evaluate("mock:one")
     (folder,) = (one for one in (workdir / "runs").iterdir() if one.is_dir())

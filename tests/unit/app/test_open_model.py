@@ -86,23 +86,25 @@ def test_processors_are_shared_out(
 
 
 @pytest.mark.parametrize("where", [{"workers": 2}, {"on": "ray"}], ids=["here", "on a cluster"])
-def test_workers_are_told_the_number_type_of_the_run(
+def test_workers_are_reported_the_number_type_of_the_run(
     where: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without its GPU a worker would choose another by itself."""
-    told: list[Callable[[], bytes]] = []
+    reported: list[Callable[[], bytes]] = []
 
     class Model(MockBackend):
         def identity(self) -> ModelIdentity:
             return ModelIdentity("hf", "hf:x", dtype="bfloat16")
 
-    monkeypatch.setattr(open_model, "ProcessWorkerGroup", lambda command, setup, *more: told.append(setup))
     monkeypatch.setattr(
-        ray_workers, "RayWorkerGroup", lambda address, command, setup, *more, **kw: told.append(setup)
+        open_model, "ProcessWorkerGroup", lambda command, setup, *more: reported.append(setup)
+    )
+    monkeypatch.setattr(
+        ray_workers, "RayWorkerGroup", lambda address, command, setup, *more, **kw: reported.append(setup)
     )
     monkeypatch.setattr(open_model, "open_backend", lambda model, args, concurrency: Model("", {}))
     open_model.open_model(RunSettings(model="hf:x", model_args={"attn": "eager", "dtype": "auto"}, **where))
-    setup = msgspec.msgpack.decode(told[0](), type=WorkerSetup)
+    setup = msgspec.msgpack.decode(reported[0](), type=WorkerSetup)
     assert setup == WorkerSetup("hf:x", {"attn": "eager", "dtype": "bfloat16"})
 
 

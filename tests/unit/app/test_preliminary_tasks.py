@@ -1,4 +1,4 @@
-"""What is asked before the samples: journaled like them, never asked twice, and kept with the run."""
+"""Preliminary requests: journaled like samples, never sent twice, and stored with the run."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_what_was_chosen_is_kept_with_the_run(dataset: str) -> None:
     assert cost["n_requests"] == run.manifest["stats"]["preparation_requests"] > 0
 
 
-def test_a_run_that_goes_on_asks_nothing_twice(dataset: str) -> None:
+def test_a_run_that_continues_asks_nothing_twice(dataset: str) -> None:
     first = evaluated(dataset)
     n_asked = first.manifest["stats"]["model_requests"]
     again = evaluated(dataset)
@@ -73,7 +73,7 @@ def test_a_run_that_goes_on_asks_nothing_twice(dataset: str) -> None:
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
-def test_one_that_stopped_on_the_way_goes_on_there(dataset: str, share: float) -> None:
+def test_one_that_stopped_on_the_way_continues_there(dataset: str, share: float) -> None:
     first = evaluated(dataset)
     journal = Path("out") / "responses.jsonl"
     lines = journal.read_bytes().splitlines(keepends=True)
@@ -88,7 +88,7 @@ def test_one_that_stopped_on_the_way_goes_on_there(dataset: str, share: float) -
     assert again.scores == first.scores
 
 
-def test_failures_beforehand_are_asked_again_when_told_to(dataset: str) -> None:
+def test_failures_beforehand_are_asked_again_when_reported_to(dataset: str) -> None:
     first = evaluated(dataset, model_args={"fail_every": 5})
     n = {name: value for name, value in first.manifest["stats"].items() if name.startswith("preparation")}
     again = evaluated(dataset, model_args={"fail_every": 5}, retry_failed=True)

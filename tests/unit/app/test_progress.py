@@ -1,4 +1,4 @@
-"""How a run goes: pace, time left and scores so far, against runs that are simulated answer by answer."""
+"""Progress of a run: speed, remaining time and scores so far, against simulated runs."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_steady_run_ends_when_it_was_said_to(gaps: list[float], per_s: float, 
     assert progress.seconds_left == pytest.approx(n_left / progress.requests_per_s)
 
 
-def test_batches_that_come_seldom_are_told_by_several_of_them() -> None:
+def test_batches_that_come_seldom_are_reported_by_several_of_them() -> None:
     clock, tally = Clock(), Tally(n_samples=640)
     gauge = ProgressGauge(clock=clock)
     clock.now += 300  # The model loads: that is no part of its pace.
@@ -240,7 +240,7 @@ def test_each_method_has_the_score_that_decides_or_waits_for_the_end() -> None:
     assert (ppl.score, ppl.is_scored_late) == (None, True)
     assert (progress.concurrency, progress.n_retries) == (64, 3)
     assert (progress.n_failed, progress.failures, progress.last_failure) == (2, {"timeout": 2}, "s1: no")
-    # It is frozen: what a run does later changes nothing of what was told.
+    # It is frozen: later events do not change what was reported.
     tally.failures["timeout"] = 3
     assert progress.failures == {"timeout": 2}
 

@@ -1,4 +1,4 @@
-"""What a scoring takes over from its run."""
+"""The settings that a rescoring takes from its run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run writes down of its settings."""
+"""The recorded settings of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings that a dataset's language does not know: refused, or noted where another of the run does."""
+"""Settings without an effect on a format: rejected, or noted if another dataset of the run uses them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def transform(tmp_path: Path) -> str:
 
 
 def compiled(*names: str, meta: str | None = None, **settings: Any) -> list[CompiledDataset]:
-    return compile_datasets(names, TaskSettings(**settings), said={}, meta=meta, data_root=None, split=None)
+    return compile_datasets(names, TaskSettings(**settings), given={}, meta=meta, data_root=None, split=None)
 
 
 def test_a_task_class_stays_one_when_a_transform_is_named(task: str, transform: str) -> None:

@@ -34,13 +34,13 @@ def test_unknown_backend_names_the_nearest_and_all() -> None:
     assert all(repr(name) in text for name in BACKENDS)
 
 
-def test_a_bare_path_is_told_about_hf(tmp_path: Path) -> None:
+def test_a_bare_path_is_reported_about_hf(tmp_path: Path) -> None:
     code, text = problem(str(tmp_path))
     assert code == "MODEL-001"
     assert f"hf:{tmp_path}" in text
 
 
-def test_a_bare_hub_name_is_told_about_hf() -> None:
+def test_a_bare_hub_name_is_reported_about_hf() -> None:
     code, text = problem("org/name")
     assert (code, "hf:org/name" in text) == ("MODEL-001", True)
 

@@ -149,7 +149,7 @@ def test_the_original_puts_the_last_call_at_n_over_the_rate(rate: float, n: int,
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     [
         (lambda: Arrivals(rate=0), "the rate is 0"),
         (lambda: Arrivals(rate=math.inf), "the rate is inf"),
@@ -165,12 +165,12 @@ def test_the_original_puts_the_last_call_at_n_over_the_rate(rate: float, n: int,
         (lambda: TraceArrivals(speed=0), "speed is 0"),
     ],
 )
-def test_values_that_make_no_schedule_are_told(make: object, said: str) -> None:
+def test_values_that_make_no_schedule_are_reported(make: object, message: str) -> None:
     assert callable(make)
     with pytest.raises(UsageError) as error:
         make()
     assert error.value.problems[0].code == "LOAD-001"
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 @pytest.mark.parametrize("arrivals", [Arrivals(ramp=Ramp(1, 2)), Arrivals(rate=2, is_rescaled=True)])

@@ -1,4 +1,4 @@
-"""Rows that hold conversations: what the user says, turn by turn."""
+"""Rows with conversations: the user's turns."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ HERE = Origin("chats.json", 3)
 FIRST = (Message("user", "one"),)
 
 
-def said(*pairs: tuple[str, str]) -> list[dict[str, str]]:
+def turns(*pairs: tuple[str, str]) -> list[dict[str, str]]:
     return [{"from": role, "value": text} for role, text in pairs]
 
 
 @pytest.mark.parametrize(
     "fields",
     [
-        {"conversations": said(("human", "one"), ("gpt", "a"), ("human", "two"), ("gpt", "b"))},
-        {"conversations": said(("gpt", "hello"), ("user", "one"), ("bing", "a"), ("human", "two"))},
+        {"conversations": turns(("human", "one"), ("gpt", "a"), ("human", "two"), ("gpt", "b"))},
+        {"conversations": turns(("gpt", "hello"), ("user", "one"), ("bing", "a"), ("human", "two"))},
         {"messages": [{"role": "user", "content": "one"}, {"role": "user", "content": "two"}]},
         {"question": ["one", "two"], "answer": ["a", "b"]},
         {"turns": ["one", "two"], "question_id": 7},
@@ -36,8 +36,8 @@ def test_what_the_user_says_is_asked_and_answers_are_left_away(fields: dict[str,
     assert build_conversation_item("3", fields, HERE) == LoadItem("3", FIRST, turns=("two",))
 
 
-def test_a_systems_message_stands_first() -> None:
-    fields = {"conversations": said(("system", "Be short."), ("human", "one"))}
+def test_a_systems_message_is_first() -> None:
+    fields = {"conversations": turns(("system", "Be short."), ("human", "one"))}
     item = build_conversation_item("3", fields, HERE)
     assert item is not None
     assert item.prompt == (Message("system", "Be short."), *FIRST)
@@ -52,7 +52,7 @@ def test_answers_are_as_long_as_the_row_allows(column: str, given: Any, expected
     assert item.max_tokens == expected
 
 
-@pytest.mark.parametrize("messages", [[], said(("gpt", "hello")), said(("human", " "))])
+@pytest.mark.parametrize("messages", [[], turns(("gpt", "hello")), turns(("human", " "))])
 def test_a_conversation_without_the_user_is_none(messages: list[dict[str, str]]) -> None:
     assert build_conversation_item("3", {"conversations": messages}, HERE) is None
 
@@ -67,7 +67,7 @@ def test_a_question_alone_is_a_row_of_a_table() -> None:
         ({"conversations": "one"}, "conversations", "'one', expected a list"),
         ({"conversations": ["one"]}, "conversations", "expected a message"),
         ({"conversations": [{"from": "human"}]}, "conversations", "'value'"),
-        ({"conversations": said(("narrator", "one"))}, "conversations", "'narrator'"),
+        ({"conversations": turns(("narrator", "one"))}, "conversations", "'narrator'"),
         ({"turns": ["one", 2]}, "turns", "expected a list of strings"),
         ({"question": 5}, "question", "expected a list of strings"),
         ({"prompt": "one"}, None, "expected one of 'conversations'"),

@@ -1,4 +1,4 @@
-"""Sending a load, on virtual time: what is sent when is exact, and no machine is too slow for it."""
+"""Sending a load in virtual time: the schedule is exact on any machine."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_a_number_of_items_and_a_least_time_go_together() -> None:
     assert many.n_items == 9
 
 
-def test_idle_clients_are_the_clients_fault_and_told() -> None:
+def test_idle_clients_are_the_clients_fault_and_reported() -> None:
     result, _ = driven(FakeTimedClient(before_s=0.02), items(20), Load(ClosedLoad(2)))
     assert result.idleness is not None
     assert (result.idleness.n, result.idleness.late_share) == (18, 1.0)
@@ -149,7 +149,7 @@ def test_pressure_goes_round_and_sends_nothing_after_its_time() -> None:
     assert not result.is_partial
 
 
-def test_calls_under_way_when_time_is_up_are_waited_for_as_long_as_the_grace() -> None:
+def test_concurrent_requests_when_time_is_up_are_waited_for_as_long_as_the_grace() -> None:
     waited, records = driven(FakeTimedClient(lambda number: 7.0), items(5), Load(ClosedLoad(2), seconds=10))
     assert (len(records), waited.n_cut, waited.seconds) == (4, 0, 14)
     cut, records = driven(
@@ -243,7 +243,7 @@ def test_an_open_load_ends_at_its_time() -> None:
     assert len(client.sent) == 16  # The area below the ramp.
 
 
-def test_fewer_items_than_asked_for_are_told() -> None:
+def test_fewer_items_than_asked_for_are_reported() -> None:
     result, _ = driven(FakeTimedClient(), items(3), Load(OpenLoad(Arrivals(rate=2)), n=5))
     assert result.notes == ("there were 3 items, fewer than the 5 requested",)
     some, _ = driven(FakeTimedClient(), items(9), Load(OpenLoad(Arrivals(rate=2)), n=5))
@@ -308,7 +308,7 @@ def test_turns_that_the_time_did_not_allow_are_counted() -> None:
     assert client.left_at == pytest.approx(3)
 
 
-# What is told of a call.
+# The report of a call.
 
 
 def test_a_record_holds_what_the_server_counted() -> None:
@@ -321,19 +321,21 @@ def test_a_record_holds_what_the_server_counted() -> None:
     assert (result.n_done, result.n_failed) == (2, 1)
 
 
-def test_progress_is_told_while_it_goes_on() -> None:
-    told: list[LoadProgress] = []
-    driven(FakeTimedClient(lambda number: 0.5), items(80), Load(ClosedLoad(4)), on_progress=told.append)
-    assert [round(one.seconds, 6) for one in told] == [(number + 1) / 4 for number in range(len(told))]
-    middle = told[len(told) // 2]
+def test_progress_is_reported_while_it_continues() -> None:
+    reported: list[LoadProgress] = []
+    driven(FakeTimedClient(lambda number: 0.5), items(80), Load(ClosedLoad(4)), on_progress=reported.append)
+    assert [round(one.seconds, 6) for one in reported] == [
+        (number + 1) / 4 for number in range(len(reported))
+    ]
+    middle = reported[len(reported) // 2]
     assert middle.n_sent - middle.n_done == middle.n_under_way == 4
     assert middle.per_s == pytest.approx(8, rel=0.1)
-    told.clear()
+    reported.clear()
     slower = FakeTimedClient(lambda number: 0.1 if number < 200 else 1.0)
-    driven(slower, items(220), Load(ClosedLoad(1)), on_progress=told.append)
+    driven(slower, items(220), Load(ClosedLoad(1)), on_progress=reported.append)
     # Ten a second for twenty seconds, then one a second: what was long ago is not now.
-    assert told[72].per_s == pytest.approx(10, rel=0.1)
-    assert told[-1].per_s == pytest.approx(1, rel=0.3)
+    assert reported[72].per_s == pytest.approx(10, rel=0.1)
+    assert reported[-1].per_s == pytest.approx(1, rel=0.3)
 
 
 # Ending from outside.
@@ -376,7 +378,7 @@ def test_cancelling_the_task_ends_the_calls_too() -> None:
     assert client.n_under_way == 0
 
 
-def test_an_error_of_the_one_who_is_told_ends_the_load() -> None:
+def test_an_error_of_the_one_who_is_reported_ends_the_load() -> None:
     class FullError(OSError):
         pass
 

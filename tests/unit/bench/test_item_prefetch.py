@@ -1,4 +1,4 @@
-"""Items made ahead."""
+"""Prefetched items."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from assay.bench.items import LoadItem
 from assay.core.prompt import Message
 
 
-class Made:
+class CountedItems:
     """Items, and how many of them were made so far."""
 
     def __init__(self, n: int, size: int = 1) -> None:
@@ -38,7 +38,7 @@ def test_items_come_in_their_order_however_many_lie_ready(
     n: int, ahead: int, expected: int | None, pauses: set[int]
 ) -> None:
     async def taken() -> list[str]:
-        stock = ItemPrefetcher(Made(n), ahead=ahead)
+        stock = ItemPrefetcher(CountedItems(n), ahead=ahead)
         stock.prepare(expected)
         found = []
         for number, item in enumerate(stock):
@@ -51,7 +51,7 @@ def test_items_come_in_their_order_however_many_lie_ready(
 
 
 def test_a_load_of_known_length_is_made_before_it_begins_and_nothing_more() -> None:
-    made = Made(10_000)
+    made = CountedItems(10_000)
 
     async def doing() -> None:
         stock = ItemPrefetcher(made)
@@ -67,7 +67,7 @@ def test_a_load_of_known_length_is_made_before_it_begins_and_nothing_more() -> N
 
 
 def test_taking_makes_another_only_after_what_is_to_be_sent_was_sent() -> None:
-    made = Made(100)
+    made = CountedItems(100)
 
     async def doing() -> None:
         stock = ItemPrefetcher(made, ahead=5)
@@ -85,14 +85,14 @@ def test_taking_makes_another_only_after_what_is_to_be_sent_was_sent() -> None:
 
 
 def test_a_load_of_unknown_length_has_some_ready_for_all_its_clients() -> None:
-    assert ItemPrefetcher(Made(10_000)).prepare(None, at_once=10) == 256
-    assert ItemPrefetcher(Made(10_000)).prepare(None, at_once=1000) == 2000
-    assert ItemPrefetcher(Made(100_000)).prepare(None, at_once=50_000) == 8192
+    assert ItemPrefetcher(CountedItems(10_000)).prepare(None, at_once=10) == 256
+    assert ItemPrefetcher(CountedItems(10_000)).prepare(None, at_once=1000) == 2000
+    assert ItemPrefetcher(CountedItems(100_000)).prepare(None, at_once=50_000) == 8192
 
 
 def test_long_prompts_are_made_ahead_in_smaller_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("assay.bench.item_prefetch.MAX_PREFETCHED_CHARS", 950)
-    made = Made(100, size=100)
+    made = CountedItems(100, size=100)
 
     async def doing() -> None:
         stock = ItemPrefetcher(made)
@@ -105,9 +105,9 @@ def test_long_prompts_are_made_ahead_in_smaller_number(monkeypatch: pytest.Monke
     asyncio.run(doing())
 
 
-def test_what_lies_ready_is_the_next_loads() -> None:
+def test_what_is_ready_is_the_next_loads() -> None:
     async def doing() -> None:
-        stock = ItemPrefetcher(Made(30), ahead=8)
+        stock = ItemPrefetcher(CountedItems(30), ahead=8)
         stock.prepare(3)
         assert [next(stock).id for _ in range(3)] == ["0", "1", "2"]
         stock.prepare(3)

@@ -1,4 +1,4 @@
-"""Lengths: bounds, exact counts, and the same draw for the same item whatever stands around it."""
+"""Lengths: bounds, exact counts, and the same draw for the same item in any order."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_zipf_by_brute_force(alpha: float, low: int, span: int) -> None:
 
 
 def test_zipf_is_no_heap_on_its_minimum() -> None:
-    """The original clips: 76 % of zipf(1.5) over 10..1000 lies on 10."""
+    """The original clips: 76 % of zipf(1.5) over 10..1000 is 10."""
     drawn = Zipf(1.5, 10, 1000).draw(2000, 0, "input")
     counts = Counter(drawn(at) for at in range(2000))
     exact = 10**-1.5 / math.fsum(k**-1.5 for k in range(10, 1001))
@@ -138,7 +138,7 @@ def test_gaussian_by_brute_force(mean: float, deviation: float, bounds: tuple[in
             assert gaussian.quantile((edges[at] + part / 2 - edges[0]) / total) == length
 
 
-def test_a_gaussian_whose_mean_lies_outside_stays_a_distribution() -> None:
+def test_a_gaussian_whose_mean_is_outside_stays_a_distribution() -> None:
     drawn = Gaussian(0, 100**2, 200, 400).draw(500, 0, "input")
     counts = Counter(drawn(at) for at in range(500))
     assert min(counts) == 200
@@ -196,7 +196,7 @@ def test_lengths_as_a_person_writes_them(text: str, expected: LengthDistribution
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("0", "value is 0"),
         ("1048577", "1 to 1048576"),
@@ -218,10 +218,10 @@ def test_lengths_as_a_person_writes_them(text: str, expected: LengthDistribution
         ("percentage:0=1", "length is 0"),
     ],
 )
-def test_lengths_that_mean_nothing_are_told(text: str, said: str) -> None:
+def test_lengths_that_mean_nothing_are_reported(text: str, message: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_lengths(text, "--input")
     problem = caught.value.problems[0]
     assert problem.code == "BENCH-020"
     assert problem.what.startswith(f"--input: lengths {text!r}")
-    assert said in problem.what
+    assert message in problem.what

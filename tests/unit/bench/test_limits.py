@@ -1,4 +1,4 @@
-"""Limits as a person writes them."""
+"""Parsing of limits."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_several_stand_in_one_text_and_are_written_as_they_are_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "'' is not a limit"),
         ("fast", "'fast' is not a limit"),
@@ -57,14 +57,14 @@ def test_several_stand_in_one_text_and_are_written_as_they_are_read() -> None:
         ("goodput > 95%", "'goodput' needs a limit on each request"),
     ],
 )
-def test_what_is_no_limit_is_told(text: str, said: str) -> None:
+def test_what_is_no_limit_is_reported(text: str, message: str) -> None:
     with pytest.raises(UsageError) as error:
         LoadLimits.parse([text])
     assert error.value.problems[0].code == "LOAD-005"
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
-def test_all_wrong_limits_are_told_at_once() -> None:
+def test_all_wrong_limits_are_reported_at_once() -> None:
     with pytest.raises(UsageError) as error:
         LoadLimits.parse(["p99 tttf < 5ms, failed < 1%", "fast"])
     assert len(error.value.problems) == 2

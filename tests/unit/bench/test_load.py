@@ -1,4 +1,4 @@
-"""What a load may be."""
+"""Valid loads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from assay.core.request import Sampling
 
 
 @pytest.mark.parametrize(
-    ("make", "code", "said"),
+    ("make", "code", "message"),
     [
         (lambda: ClosedLoad(0), "LOAD-001", "the concurrency is 0"),
         (lambda: ClosedLoad(1, starts_per_s=0), "LOAD-001", "starts per second is 0"),
@@ -33,13 +33,13 @@ from assay.core.request import Sampling
         (lambda: Load(OpenLoad(Arrivals(ramp=Ramp(1, 2)))), "LOAD-002", "their number is not known"),
     ],
 )
-def test_a_load_that_cannot_be_is_told_before_anything_is_sent(
-    make: Callable[[], object], code: str, said: str
+def test_a_load_that_cannot_be_is_reported_before_anything_is_sent(
+    make: Callable[[], object], code: str, message: str
 ) -> None:
     with pytest.raises(UsageError) as error:
         make()
     assert error.value.problems[0].code == code
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 @pytest.mark.parametrize(

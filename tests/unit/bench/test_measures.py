@@ -60,7 +60,7 @@ def values(record: CallRecord) -> dict[str, list[float]]:
 
 
 def is_good(record: CallRecord) -> bool | None:
-    """Return whether a call kept `LIMITS`; None when that cannot be told."""
+    """Return whether a call met `LIMITS`; None if that is unknown."""
     if record.failure is not None:
         return False
     seen = values(record)

@@ -27,8 +27,8 @@ def test_rounds_go_through_all_parts() -> None:
     found = [item.id for item in islice(both.iter_forever(), 7)]
     assert found == ["left/1", "left/2", "right/1", "left/1~2", "left/2~2", "right/1~2", "left/1~3"]
     # One round and two items of the second: only the first part came again.
-    said = both.came_up(5)
-    assert [one.partition(" different prompts")[0] for one in said] == ["left: 2"]
+    message = both.list_notes(5)
+    assert [one.partition(" different prompts")[0] for one in message] == ["left: 2"]
 
 
 def test_traces_are_joined_by_their_times() -> None:

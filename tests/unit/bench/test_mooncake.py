@@ -109,7 +109,7 @@ def test_times_count_from_the_first_request_or_from_a_start() -> None:
     assert offsets(TraceTimes(start_ms=1200, end_ms=2000)) == (0.3,)
 
 
-def test_what_lies_outside_or_out_of_order_is_said() -> None:
+def test_what_is_outside_or_out_of_order_is_said() -> None:
     trace = read(row(50), row(10), row(90), times=TraceTimes(end_ms=80))
     assert list(trace.offsets_s) == [0, 0.04]
     assert trace.notes == (
@@ -127,13 +127,13 @@ def test_what_lies_outside_or_out_of_order_is_said() -> None:
         TraceTimes(start_ms=10**6),
     ],
 )
-def test_parts_that_there_are_not_are_told(times: TraceTimes) -> None:
+def test_parts_that_there_are_not_are_reported(times: TraceTimes) -> None:
     with pytest.raises(UsageError) as caught:
         read(row(0), row(5), times=times)
     assert caught.value.problems[0].code == "BENCH-025"
 
 
-def test_a_trace_that_is_too_short_goes_on_in_its_rhythm() -> None:
+def test_a_trace_that_is_too_short_continues_in_its_rhythm() -> None:
     items = made(row(0), row(1000), row(4000), n=7)
     assert [item.at_s for item in items] == [0, 1, 4, 6, 7, 10, 12]
     assert [item.id for item in items] == ["0", "1", "2", "0~2", "1~2", "2~2", "0~3"]
@@ -151,7 +151,7 @@ def test_warm_up_items_have_other_texts_of_the_same_lengths(tokenizer: Tokenizer
 
 
 @pytest.mark.parametrize(
-    ("fields", "column", "said"),
+    ("fields", "column", "message"),
     [
         ({"input_length": 5}, "timestamp", "the row has no timestamp"),
         (row(-1), "timestamp", "-1"),
@@ -166,16 +166,16 @@ def test_warm_up_items_have_other_texts_of_the_same_lengths(tokenizer: Tokenizer
         (row(0, outputlength=5), "outputlength", "did you mean 'output_length'?"),
     ],
 )
-def test_a_wrong_row_names_row_and_field(fields: dict[str, Any], column: str, said: str) -> None:
+def test_a_wrong_row_names_row_and_field(fields: dict[str, Any], column: str, message: str) -> None:
     with pytest.raises(AuthorError) as caught:
         read(row(0), fields)
     (problem,) = caught.value.problems
     assert problem.code == "BENCH-023"
     assert problem.where == Origin(PATH, 2, column=column)
-    assert said in problem.what
+    assert message in problem.what
 
 
-def test_all_wrong_rows_are_told_together() -> None:
+def test_all_wrong_rows_are_reported_together() -> None:
     with pytest.raises(AuthorError) as caught:
         read(row(-1), row(0), row(1, 0))
     assert caught.value.total == 2
@@ -193,7 +193,7 @@ def test_the_originals_own_trace(shared_data: Path, tokenizer: Tokenizer) -> Non
     trace = read_trace(rows, TraceTimes(), str(path))
     load = TraceItemSource(trace, 15, seed=0, is_chat=True, tokenizer=tokenizer)
     items = list(load)
-    assert load.came_up(0) == ()
+    assert load.list_notes(0) == ()
     assert [item.at_s for item in items] == [fields["timestamp"] / 1000 for fields, _ in rows]
     assert [item.max_tokens for item in items] == [fields["output_length"] for fields, _ in rows]
     assert [

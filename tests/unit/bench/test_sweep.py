@@ -1,4 +1,4 @@
-"""Ladders and searches over what a level is said to show."""
+"""Sweeps and searches over levels of load."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_rates_need_not_be_whole() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "a", "0,1", "2,1", "1,1", "4..2", "1..inf", "-1..4", "1.5,2", "1...4"])
-def test_what_are_no_levels_is_told(text: str) -> None:
+def test_what_are_no_levels_is_reported(text: str) -> None:
     with pytest.raises(UsageError, match="LOAD-007"):
         parse_levels(text, "concurrency")
 
@@ -57,12 +57,12 @@ def test_the_load_of_a_level_is_long_enough_by_both_measures() -> None:
 
 def test_a_ladder_tells_the_level_with_the_highest_throughput() -> None:
     attempt, levels = attempts(lambda level: attempted(per_s=min(level, 6) - level / 100))
-    told: list[LoadTrial] = []
-    swept = asyncio.run(run_ladder((1, 2, 4, 8), "concurrency", attempt, on_trial=told.append))
+    reported: list[LoadTrial] = []
+    swept = asyncio.run(run_ladder((1, 2, 4, 8), "concurrency", attempt, on_trial=reported.append))
     assert levels == [1, 2, 4, 8]
     assert swept.best == 8
     assert (swept.ended, swept.is_partial) == ("all levels were tested", False)
-    assert tuple(told) == swept.trials
+    assert tuple(reported) == swept.trials
 
 
 def test_a_ladder_ends_when_throughput_fell_twice_in_a_row() -> None:
@@ -74,12 +74,12 @@ def test_a_ladder_ends_when_throughput_fell_twice_in_a_row() -> None:
     assert swept.ended == "throughput fell twice, from 21 to 19 requests/s"
 
 
-@pytest.mark.parametrize(("failed", "said"), [(0.06, "6.0% of the requests failed"), (1.0, "100.0%")])
-def test_a_ladder_ends_when_too_many_calls_fail(failed: float, said: str) -> None:
+@pytest.mark.parametrize(("failed", "message"), [(0.06, "6.0% of the requests failed"), (1.0, "100.0%")])
+def test_a_ladder_ends_when_too_many_calls_fail(failed: float, message: str) -> None:
     attempt, levels = attempts(lambda level: attempted(per_s=level, failed=failed if level > 2 else 0.05))
     swept = asyncio.run(run_ladder((1, 2, 4, 8), "rate", attempt))
     assert levels == [1, 2, 4]
-    assert said in swept.ended
+    assert message in swept.ended
 
 
 def test_a_person_may_end_a_ladder() -> None:
@@ -147,7 +147,26 @@ def test_a_level_at_which_the_client_was_the_limit_is_no_level_of_the_server() -
     swept = asyncio.run(find_highest_level(SearchPlan("rate", 10, tolerance=0.1), LIMITS, attempt))
     assert swept.best is not None
     assert 45 <= swept.best <= 50
-    assert any("client was the bottleneck" in said for trial in swept.trials for said in trial.broken)
+    assert any("client was the bottleneck" in message for trial in swept.trials for message in trial.broken)
+
+
+def test_a_search_ends_when_the_client_is_the_bottleneck_at_every_level() -> None:
+    attempt, levels = attempts(lambda level: attempted(is_client_bound=True))
+    swept = asyncio.run(find_highest_level(SearchPlan("rate", 32), LIMITS, attempt))
+    assert levels == [32, 16, 8]
+    assert swept.best is None
+    assert swept.ended.startswith("the client was the bottleneck at 32, 16, 8 requests per second")
+    swept = asyncio.run(find_highest_level(SearchPlan("concurrency", 1), LIMITS, attempt))
+    assert swept.ended.startswith("the client was the bottleneck at 1 concurrent clients")
+
+
+def test_the_verdict_of_a_search_says_when_the_client_was_the_limit() -> None:
+    attempt, _ = attempts(lambda level: attempted(is_client_bound=level > 2))
+    swept = asyncio.run(find_highest_level(SearchPlan("concurrency", 1), LIMITS, attempt))
+    assert (swept.best, swept.ended) == (
+        2,
+        "2 meets the limits; at 3 the client was the bottleneck, not the server",
+    )
 
 
 def test_a_person_may_end_a_search() -> None:
@@ -166,7 +185,7 @@ def test_a_search_needs_a_limit_that_levels_can_break() -> None:
 
 
 @pytest.mark.parametrize(
-    ("of", "values", "said"),
+    ("of", "values", "message"),
     [
         ("rate", {"start": 0}, "starts at 0"),
         ("rate", {"start": 9, "most": 3}, "from 9 to 3"),
@@ -176,15 +195,15 @@ def test_a_search_needs_a_limit_that_levels_can_break() -> None:
         ("concurrency", {"start": 1, "most": 2.5}, "integers"),
     ],
 )
-def test_searches_that_cannot_be_are_told(of: LevelKind, values: dict[str, float], said: str) -> None:
+def test_searches_that_cannot_be_are_reported(of: LevelKind, values: dict[str, float], message: str) -> None:
     with pytest.raises(UsageError) as error:
         SearchPlan(of, **values)  # type: ignore[arg-type]
     assert error.value.problems[0].code == "LOAD-007"
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 @pytest.mark.parametrize("values", [(0, 1.0), (1, -1.0), (1, math.inf)])
-def test_trials_that_cannot_be_are_told(values: tuple[int, float]) -> None:
+def test_trials_that_cannot_be_are_reported(values: tuple[int, float]) -> None:
     with pytest.raises(UsageError, match="LOAD-007"):
         TrialLength(*values)
 
@@ -200,7 +219,7 @@ def test_a_search_goes_no_lower_once_calls_were_alone_and_broke_a_limit() -> Non
 
 
 def test_calls_that_were_alone_end_no_search_that_may_still_find_a_level() -> None:
-    # Above a level that was kept, the answer lies between.
+    # Above a level that passed, the answer is in between.
     attempt, levels = attempts(lambda level: attempted(ttft_s=0.1 if level <= 3 else 9.0, n=1))
     assert asyncio.run(find_highest_level(SearchPlan("rate", 2), LIMITS, attempt)).best == pytest.approx(
         3, rel=0.06

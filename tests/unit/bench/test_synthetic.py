@@ -1,4 +1,4 @@
-"""Made-up loads: lengths, beginnings in common, and the same items for the same seed."""
+"""Synthetic loads: lengths, shared prefixes, and the same items for the same seed."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def test_items_have_the_drawn_tokens_and_the_beginning_of_their_group(
     assert [item.id for item in items] == [str(number) for number in range(n)]
     assert all(1 <= (item.max_tokens or 0) <= 9 for item in items)
     assert all(item.n_prompt_tokens == tokenizer.count(text(item)) for item in items)
-    if not load.came_up(0):
+    if not load.list_notes(0):
         assert [item.n_prompt_tokens for item in items] == [wanted(number) for number in range(n)]
     for group in range(groups):
         members = [text(item) for item in items[group::groups]]
         if prefix and members:
             shared = tokenizer.count(common_beginning(members))
-            assert shared >= prefix - 1 or load.came_up(0)
+            assert shared >= prefix - 1 or load.list_notes(0)
 
 
 def test_items_depend_on_the_seed_and_their_number_alone() -> None:
@@ -128,13 +128,13 @@ def test_what_cannot_be_exact_is_said() -> None:
 
     load = SyntheticItemSource(SyntheticSpec(2, ConstantLength(5), kind="token_ids"), Merging())
     assert [item.n_prompt_tokens for item in load] == [3, 3]
-    assert load.came_up(0) == (
+    assert load.list_notes(0) == (
         "2 prompts do not have exactly the requested number of tokens; they are off by -2 to -2 tokens",
     )
 
 
 @pytest.mark.parametrize(
-    ("spec", "code", "said"),
+    ("spec", "code", "message"),
     [
         (
             SyntheticSpec(1, ConstantLength(9), kind="token_ids"),
@@ -150,11 +150,11 @@ def test_what_cannot_be_exact_is_said() -> None:
         ),
     ],
 )
-def test_loads_that_cannot_be_made_are_told(spec: SyntheticSpec, code: str, said: str) -> None:
+def test_loads_that_cannot_be_made_are_reported(spec: SyntheticSpec, code: str, message: str) -> None:
     with pytest.raises(UsageError) as caught:
         SyntheticItemSource(spec)
     assert caught.value.problems[0].code == code
-    assert said in caught.value.problems[0].what
+    assert message in caught.value.problems[0].what
 
 
 # --- AISBench's config ---
@@ -211,7 +211,7 @@ UNIFORM = {"MinValue": 1, "MaxValue": 2}
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ({"RequestCount": 1}, "'Type' is missing"),
         (config({}, Type="strings"), "'Type': found 'strings'"),
@@ -265,16 +265,16 @@ UNIFORM = {"MinValue": 1, "MaxValue": 2}
         ),
     ],
 )
-def test_a_wrong_config_names_the_key(given: dict[str, Any], said: str) -> None:
+def test_a_wrong_config_names_the_key(given: dict[str, Any], message: str) -> None:
     with pytest.raises(AuthorError) as caught:
         read_synthetic_config(given, HERE)
     problem = caught.value.problems[0]
     assert problem.code == "BENCH-022"
     assert problem.where == HERE
-    assert said in problem.what
+    assert message in problem.what
 
 
-def test_a_tokenizer_file_is_opened_where_it_lies(tmp_path: Path) -> None:
+def test_a_tokenizer_file_is_opened_where_it_is(tmp_path: Path) -> None:
     path = write_tokenizers(tmp_path)["pieces"]
     (item,) = SyntheticItemSource(SyntheticSpec(1, ConstantLength(12)), open_tokenizer(str(path)))
     assert item.n_prompt_tokens == 12

@@ -77,7 +77,7 @@ def test_a_text_has_exactly_the_tokens_when_it_is_encoded_again(
     st.integers(0, 200),
     st.integers(0, 50),
 )
-def test_a_text_goes_on_from_what_it_is_given(
+def test_a_text_continues_from_what_it_is_given(
     tokenizers: dict[str, Tokenizer], name: str, n_before: int, n_own: int, number: int
 ) -> None:
     texts = TextGenerator(0, "test", tokenizers[name])
@@ -93,7 +93,7 @@ def test_blocks_add_up(tokenizers: dict[str, Tokenizer]) -> None:
     assert tokenizers["pieces"].count(text) == 192
 
 
-def test_a_tokenizer_that_cannot_be_exact_is_told_as_it_is() -> None:
+def test_a_tokenizer_that_cannot_be_exact_is_reported_as_it_is() -> None:
     class Pairs(Tokenizer):
         """Every text has an even number of tokens."""
 
@@ -150,17 +150,17 @@ def test_a_tokenizer_is_found_below_a_folder(tmp_path: Path) -> None:
     assert open_tokenizer(str(tmp_path)).count(text) == len(text)
 
 
-def test_a_tokenizer_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_tokenizer_that_is_not_there_is_reported(tmp_path: Path) -> None:
     pytest.importorskip("tokenizers")
     (tmp_path / "tokenizer.json").write_text('{"model": 1}', encoding="utf-8")
-    for path, said in (
+    for path, message in (
         (tmp_path / "nowhere", "the file or folder does not exist"),
         (tmp_path / "tokenizer.json", "cannot load the tokenizer"),
     ):
         with pytest.raises(UsageError) as caught:
             open_tokenizer(str(path))
         assert caught.value.problems[0].code == "BENCH-021"
-        assert said in caught.value.problems[0].what
+        assert message in caught.value.problems[0].what
     (tmp_path / "empty").mkdir()
     with pytest.raises(UsageError, match=r"the folder has no tokenizer\.json"):
         open_tokenizer(str(tmp_path / "empty"))

@@ -49,11 +49,11 @@ def test_the_server_answers_and_tells_when(tmp_path: Path) -> None:
         connection = http.client.HTTPConnection(urlsplit(server.url).netloc)
         for _ in range(3):
             connection.request("POST", "/v1/chat/completions", json.dumps({"model": "m"}))
-            said = json.loads(connection.getresponse().read())
+            message = json.loads(connection.getresponse().read())
         connection.request("GET", "/v1/models")
         models = json.loads(connection.getresponse().read())
         connection.close()
-    assert said["choices"][0]["message"]["content"] == ANSWER
+    assert message["choices"][0]["message"]["content"] == ANSWER
     assert models["data"][0]["id"] == "m"
     assert len(server.moments) == 3
 

@@ -46,7 +46,7 @@ def test_a_section_is_replaced_and_the_rest_stays(tmp_path: Path, monkeypatch: p
     assert file.read_text(encoding="utf-8") == "above\n<!-- one -->\nnew \\1\n<!-- /one -->\nbelow\n"
 
 
-def test_a_section_without_marks_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_section_without_marks_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record, "RESULTS", tmp_path / "RESULTS.md")
     record.RESULTS.write_text("nothing here", encoding="utf-8")
     with pytest.raises(SystemExit, match="no marks <!-- one -->"):

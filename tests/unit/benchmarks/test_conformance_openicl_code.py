@@ -1,4 +1,4 @@
-"""What the conformance script says of the code that a small checkout's configs name."""
+"""The conformance script's report on the code that a small checkout's configs name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the conformance script counts over a small checkout."""
+"""The counts of the conformance script for a small checkout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the comparison with UltraEval's program reads files, makes rows and answers calls."""
+"""The comparison with UltraEval's program: its files, rows and calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a client's numbers are compared with a server's; both sides are made up here."""
+"""Comparison of a client's numbers with a server's; both are invented here."""
 
 import json
 import random
@@ -76,11 +76,11 @@ def test_a_token_that_a_client_did_not_see_is_an_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("truth", "said", "is_met"),
+    ("truth", "message", "is_met"),
     [(20, 22, True), (20, 22.1, False), (20, 17.9, False), (1000, 1020, True), (1000, 979, False)],
 )
-def test_two_milliseconds_or_two_percent_are_allowed(truth: float, said: float, is_met: bool) -> None:
-    assert Compared("ttft", "p99", truth, said).is_met is is_met
+def test_two_milliseconds_or_two_percent_are_allowed(truth: float, message: float, is_met: bool) -> None:
+    assert Compared("ttft", "p99", truth, message).is_met is is_met
 
 
 def test_rows_are_read_as_the_run_wrote_them(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_what_aisbench_wrote_is_read_in_seconds(tmp_path: Path) -> None:
         "ITL,total,21.6 ms,0.0 ms,1111.5 ms,19.5 ms,23.5 ms,27.2 ms,120.5 ms,128\n",
         encoding="utf-8",
     )
-    said = aisbench_said(tmp_path)
-    assert said["ttft"] == pytest.approx({"mean": 0.0156, "p50": 0.0033, "p99": 0.053})
-    assert said["itl"]["p99"] == pytest.approx(0.1205)
-    assert said["tpot"]["p50"] == pytest.approx(0.0224)
+    message = aisbench_said(tmp_path)
+    assert message["ttft"] == pytest.approx({"mean": 0.0156, "p50": 0.0033, "p99": 0.053})
+    assert message["itl"]["p99"] == pytest.approx(0.1205)
+    assert message["tpot"]["p50"] == pytest.approx(0.0224)

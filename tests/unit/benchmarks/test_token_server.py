@@ -55,7 +55,7 @@ def test_the_prompt_wins_over_the_body_and_the_body_over_the_command_line() -> N
 
 
 @pytest.mark.parametrize("words", ["ttft=-1", "itl=-0.5", "jitter=1.5", "n=0", "role=-3"])
-def test_a_schedule_that_nobody_can_keep_is_refused(words: str) -> None:
+def test_a_schedule_that_nobody_can_keep_is_rejected(words: str) -> None:
     with pytest.raises(ValueError, match=r"below zero|share|at least one"):
         Schedule().changed(words)
 
@@ -167,9 +167,14 @@ def test_requests_on_one_connection_are_answered_in_turn_whole_or_as_a_stream(se
         "a reply has at least one token",
     )
     connection.request("GET", "/stats")
-    told = json.loads(connection.getresponse().read())
-    assert (told["requests"], told["streams"], told["most_streams"], told["left"]) == (2, 0, 1, 0)
-    assert told["unstamped"] == 0
+    reported = json.loads(connection.getresponse().read())
+    assert (reported["requests"], reported["streams"], reported["most_streams"], reported["left"]) == (
+        2,
+        0,
+        1,
+        0,
+    )
+    assert reported["unstamped"] == 0
     assert [(one.number, one.is_stream, len(one.sent)) for one in ended(server, log)] == [
         (1, False, 2), (2, True, 1),
     ]  # fmt: skip
@@ -181,11 +186,11 @@ def test_a_client_that_leaves_is_counted_and_its_reply_is_not_whole(served: Addr
     reply.read(10)
     reply.close()
     connection.close()
-    told = {"streams": 1}
-    while told["streams"]:  # The server notices when the next token is due.
+    reported = {"streams": 1}
+    while reported["streams"]:  # The server notices when the next token is due.
         connection.request("GET", "/stats")
-        told = json.loads(connection.getresponse().read())
-    assert (told["requests"], told["left"]) == (1, 1)
+        reported = json.loads(connection.getresponse().read())
+    assert (reported["requests"], reported["left"]) == (1, 1)
     (sent,) = ended(server, log)
     assert 1 <= len(sent.sent) < len(sent.planned) == 500
     assert not sent.is_whole

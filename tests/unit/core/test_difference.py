@@ -1,4 +1,4 @@
-"""Differences from an original system: what a task records, and what of it identifies a run."""
+"""Differences from an original system: their record, and their part in a run's identity."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""Messages with media: what they are called, what decides their key, what is stored of them."""
+"""Messages with media: their names, cache keys and stored form."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_the_medium_is_part_of_the_key() -> None:
 def test_a_medium_has_a_name(part: Part, shown: str) -> None:
     message = Message("user", (Text("Look:"), part))
     assert str(part) == shown
-    assert message.shown == f"Look:\n{shown}"
+    assert message.display_text == f"Look:\n{shown}"
     assert message.text == "Look:"
 
 

@@ -14,7 +14,7 @@ class NotHere(AuthorError):
 
 
 def raising(kind: type[AuthorError], n: int = 1) -> int:
-    raise kind([Problem("X-001", f"{at}", "mend it") for at in range(n)], total=n)
+    raise kind([Problem("X-001", f"{at}", "fix it") for at in range(n)], total=n)
 
 
 def test_what_is_made_is_returned_and_what_is_raised_is_noted() -> None:
@@ -22,7 +22,7 @@ def test_what_is_made_is_returned_and_what_is_raised_is_noted() -> None:
     assert problems.collect(lambda: 5) == 5
     problems.raise_if_any()
     assert problems.collect(lambda: raising(AuthorError)) is None
-    problems.add(Problem("X-002", "one more", "mend it"))
+    problems.add(Problem("X-002", "one more", "fix it"))
     with pytest.raises(AuthorError) as caught:
         problems.raise_if_any()
     assert [one.code for one in caught.value.problems] == ["X-001", "X-002"]

@@ -11,7 +11,7 @@ from assay.core.response import LabelProbs
         ((0.2, 0.5, 0.1), (), 1),
         ((0.5, 0.5), (), 0),
         ((0.0, 0.0), (), None),
-        # A label whose bound lies below the best cannot win, one whose bound lies above it may.
+        # A label whose bound is below the best cannot win; one whose bound is above it may.
         ((0.0, 0.5), (0.4, 0.5), 1),
         ((0.0, 0.5), (0.6, 0.5), None),
         # Of equals the first wins: one before the best may be it, one behind it may not.

@@ -1,4 +1,4 @@
-"""How many examples a prompt may keep: the engine's choice against trying every number."""
+"""The number of examples that fit a prompt: the engine's choice against trying every number."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_an_answer_has_room_only_as_long_as_there_is_an_example_to_leave_out() -
     [
         # Nothing is known of the model's limit.
         (None, 0),
-        # Far from it, the bytes tell: only what stands around a text is measured, once.
+        # Far from the limit, byte counts decide: only the text around is measured, once.
         (100_000, 1),
         # Nearer, the context that options share is counted, once for each kind of prompt.
         (350, 1 + 1),
@@ -246,8 +246,8 @@ def test_excess_is_exact() -> None:
 def test_the_note_says_all_in_words() -> None:
     cost = Cost("t", "gen", n_shots=469, n_shots_left_out=31, n_shortened=12)
     fitting = ContextFitter(FakeBackend(context_length=40))
-    said = "t gen: 12 of 100 samples had fewer examples than requested: 31 of 500 omitted, because "
+    message = "t gen: 12 of 100 samples had fewer examples than requested: 31 of 500 omitted, because "
     # What the task itself leaves out is not the model's doing.
-    assert fitting.note(cost, 100) == said + "the dataset limits their tokens"
+    assert fitting.note(cost, 100) == message + "the dataset limits their tokens"
     fitting.requests(ChoiceTask("question", ["a"], ["a long example " * 5] * 3), SAMPLE)
-    assert fitting.note(cost, 100) == said + "prompt and answer share a context of 40 tokens"
+    assert fitting.note(cost, 100) == message + "prompt and answer share a context of 40 tokens"

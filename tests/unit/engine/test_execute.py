@@ -419,7 +419,7 @@ def test_only_methods_that_were_shown_fewer_examples_are_noted(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("n", "scorer", "is_told"), [(5, LateScorer, True), (4, LateScorer, False), (5, FakeScorer, False)]
 )
-def test_a_person_is_told_how_many_samples_were_held_for_metrics_over_whole_lists(
+def test_a_person_is_reported_how_many_samples_were_held_for_metrics_over_whole_lists(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     n: int,
@@ -441,14 +441,14 @@ def test_a_person_is_told_how_many_samples_were_held_for_metrics_over_whole_list
     )
     execution.run()
     journal.close()
-    said = [
+    message = [
         "t: 5 samples were kept in memory until all were answered, because its metrics need the whole list"
     ]
-    assert execution.notes() == (said if is_told else [])
+    assert execution.notes() == (message if is_told else [])
 
 
 class Landing(Notes):
-    """Tells how far what was begun lies ahead of what has landed."""
+    """Measures how many started requests have not finished."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -536,9 +536,9 @@ class RaisingScorer:
 
 
 @pytest.mark.parametrize(
-    ("where", "said"), [("add", "raised KeyError: 'column'"), ("finish", "raised ZeroDivisionError")]
+    ("where", "message"), [("add", "raised KeyError: 'column'"), ("finish", "raised ZeroDivisionError")]
 )
-def test_a_scorer_that_raises_costs_its_own_task_alone(tmp_path: Path, where: str, said: str) -> None:
+def test_a_scorer_that_raises_costs_its_own_task_alone(tmp_path: Path, where: str, message: str) -> None:
     tasks = [FakeTask(3, name="lost"), FakeTask(3, name="kept", prompts=lambda n: f"b{n}")]
     notes = Notes()
     journal = FileJournal(tmp_path / "j")
@@ -557,7 +557,7 @@ def test_a_scorer_that_raises_costs_its_own_task_alone(tmp_path: Path, where: st
     assert {score.task for score in notes.aggregated} == {"kept"}
     why = notes.lost["lost", "gen"]
     assert why.startswith("SCORE-007")
-    assert said in why
+    assert message in why
     assert "test_execute.py line " in why
     (evaluation,) = notes.evaluations
     assert [(score.sample_id, score.verdict) for score in evaluation.scores] == [

@@ -76,18 +76,18 @@ def test_replies_stand_in_the_order_of_the_prompts_and_equal_ones_are_sent_once(
     assert tally.n_failed == sum(prompt.endswith("!") for prompt in (*prompts, *prompts[::2]))
 
 
-def test_a_judge_at_work_is_told_reply_by_reply() -> None:
-    told: list[tuple[int, int, int]] = []
+def test_a_judge_at_work_is_reported_reply_by_reply() -> None:
+    reported: list[tuple[int, int, int]] = []
 
     def note() -> None:
-        told.append((judge.tally.n_replied, judge.tally.n_failed, judge.tally.n_prompts))
+        reported.append((judge.tally.n_replied, judge.tally.n_failed, judge.tally.n_prompts))
 
     judge = BackendJudge(FakeBackend(window=1), NoJournal(), NoCache(), on_reply=note)
     judge.ask(["a", "b!", "a"])
     # All that was handed in is known from the first reply on.
-    assert told == [(1, 0, 3), (2, 1, 3), (3, 1, 3)]
+    assert reported == [(1, 0, 3), (2, 1, 3), (3, 1, 3)]
     judge.ask(["b!"])
-    assert told[3:] == [(4, 2, 4)]
+    assert reported[3:] == [(4, 2, 4)]
 
 
 def test_a_killed_run_asks_only_what_is_owed(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_an_answer_from_the_cache_is_journaled(tmp_path: Path) -> None:
     assert (tally.n_journaled, tally.n_sent) == (1, 0)
 
 
-def test_another_judge_or_another_room_for_words_is_asked_anew(tmp_path: Path) -> None:
+def test_another_judge_or_another_room_for_words_is_sent_again(tmp_path: Path) -> None:
     def n_sent(name: str, max_tokens: int = MAX_TOKENS) -> int:
         _, tally = ask(MockBackend(name, {}), tmp_path / "j", ["prompt"], max_tokens=max_tokens)
         return tally.n_sent
@@ -170,7 +170,7 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(backend.asked) > 8
 
 
-def test_a_judge_that_cannot_write_is_refused_before_it_is_asked() -> None:
+def test_a_judge_that_cannot_write_is_rejected_before_it_is_asked() -> None:
     with pytest.raises(PlanError) as caught:
         BackendJudge(MockBackend("x", {"kinds": "span"}), NoJournal(), NoCache())
     assert caught.value.problems[0].code == "JUDGE-002"

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from assay.core.errors import UsageError
 from assay.core.limit import Limit
+from assay.core.sample import Sample
 from assay.engine.limit import LimitedTask, limit_task
 from fakes.engine import FakeTask
 
@@ -51,7 +54,7 @@ def test_a_limit_above_the_size_expects_no_more_samples_than_there_are(limit: st
 
 
 @pytest.mark.parametrize("text", ["0", "-3", "ten", "first:", "first:0", "last:0", "middle:3", "10%"])
-def test_a_limit_that_is_none_is_refused(text: str) -> None:
+def test_a_limit_that_is_none_is_rejected(text: str) -> None:
     with pytest.raises(UsageError, match="USAGE-002"):
         Limit.parse(text)
 
@@ -61,3 +64,29 @@ def test_a_limit_at_or_above_the_size_is_no_limit(text: str) -> None:
     task = FakeTask(3)
     assert limit_task(task, Limit.parse(text), 0) is task
     assert limit_task(FakeTask(4), Limit.parse("3"), 0).spec.settings["limit"] is not None
+
+
+class CountingTask(FakeTask):
+    """A task that counts how often its dataset is read."""
+
+    passes = 0
+
+    def samples(self) -> Iterator[Sample]:
+        """Yield the samples."""
+        self.passes += 1
+        return super().samples()
+
+
+@pytest.mark.parametrize("limit", ["30", "last:30"])
+def test_a_limit_reads_the_dataset_once(limit: str) -> None:
+    task = CountingTask(100)
+    limited = limit_task(task, Limit.parse(limit), 0)
+    assert list(limited.samples()) == list(limited.samples())
+    assert task.passes == 1
+
+
+def test_a_large_limit_keeps_only_ids_in_memory() -> None:
+    task = CountingTask(6_000)
+    limited = limit_task(task, Limit.parse("5000"), 0)
+    assert len(list(limited.samples())) == len(list(limited.samples())) == 5_000
+    assert task.passes == 3

@@ -1,4 +1,4 @@
-"""Lines are found by their names, the latest first, however many there are and wherever their places lie."""
+"""The line index finds the latest line of each name, in files of any size."""
 
 from __future__ import annotations
 

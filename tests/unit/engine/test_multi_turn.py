@@ -1,4 +1,4 @@
-"""Conversations are asked turn by turn, on a backend of any window, and end in one response each."""
+"""Conversations are sent turn by turn, with any backend window, and end in one response each."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_each_conversation_as_if_it_were_alone(
         assert (output.finish is Finish.LENGTH) == any(text.endswith("~") for text in spoken)
 
 
-def test_new_conversations_begin_while_others_go_on() -> None:
+def test_new_conversations_begin_while_others_continue() -> None:
     """Requests are pulled when there is room, not all at once."""
     pulled: list[str] = []
 
@@ -187,7 +187,7 @@ class Nowhere:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=50)
 @given(talks, st.integers(1, 4), st.integers(0, 20))
-def test_a_killed_run_goes_on_and_comes_to_the_same(
+def test_a_killed_run_continues_and_comes_to_the_same(
     tmp_path: Path, conversations: list[tuple[Prompt, list[str]]], window: int, killed_after: int
 ) -> None:
     path = tmp_path / "journal.jsonl"

@@ -1,4 +1,4 @@
-"""Several tasks of a run are one queue: who is free takes from the next while another works on the last of
+"""The tasks of a run form one queue: a free worker takes from the next task while another finishes
 the task before.
 """
 
@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from assay.backends.workers.messages import Batch
+from assay.backends.workers.messages import Batch, ReceivedEvent
 from assay.backends.workers.pool import WorkersBackend
-from assay.backends.workers.worker_group import ReceivedEvent
 from assay.core.request import Request
 from assay.core.score import Score
 from assay.engine.cache import NoCache

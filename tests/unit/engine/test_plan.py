@@ -50,7 +50,7 @@ class Likely(FakeTask):
         return frozenset({Kind.SPAN})
 
 
-def test_a_reason_that_is_known_is_told_with_the_command_that_works() -> None:
+def test_a_reason_that_is_known_is_reported_with_the_command_that_works() -> None:
     able = frozenset({Kind.LABELS, Kind.GENERATE})
     card = ModelCard("m", able, is_chat=False, cannot={Kind.SPAN: "the server says no"})
     with pytest.raises(PlanError) as caught:
@@ -63,12 +63,12 @@ def test_a_reason_that_is_known_is_told_with_the_command_that_works() -> None:
 def test_a_backend_is_asked_for_what_all_tasks_ask_together() -> None:
     asked: list[tuple[frozenset[Kind], bool]] = []
 
-    class Asked(FakeBackend):
+    class ProbedBackend(FakeBackend):
         def probe_card(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
             asked.append((kinds, is_chat))
             return self.card
 
-    backend = Asked()
+    backend = ProbedBackend()
     assert probe_model_card(backend, [Likely(1), FakeTask(1)]) == backend.card
     assert asked == [(frozenset({Kind.SPAN, Kind.GENERATE}), False)]
 

@@ -1,4 +1,4 @@
-"""A model that is not there: its answers are found by what was asked, and nothing else is made up."""
+"""Replay without a model: answers are found by their requests, and nothing is invented."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def ask(text: str, sample: str = "s") -> Request:
     return make_request("t", sample, "gen", "answer", 0, Generate(text, Sampling()))
 
 
-def said(text: str) -> Completion:
+def completion(text: str) -> Completion:
     return Completion((Output(text, Finish.END, 1),), 1)
 
 
@@ -33,13 +33,13 @@ def test_answers_are_found_by_what_was_asked_whoever_asks_now(tmp_path: Path) ->
     first, failed = ask("one"), ask("two")
     path = journal_of(
         tmp_path / "j",
-        Response(first.id, first.key, said("old")),
-        Response(first.id, first.key, said("new")),
+        Response(first.id, first.key, completion("old")),
+        Response(first.id, first.key, completion("new")),
         Response(failed.id, failed.key, Failure("timeout", "late")),
     )
     answers = StoredAnswers(path)
     assert len(answers) == 1
-    assert answers.get(ask("one", "another").key) == said("new"), "the latest counts"
+    assert answers.get(ask("one", "another").key) == completion("new"), "the latest counts"
     assert answers.get(failed.key) is None
     assert answers.failure(failed.key) == Failure("timeout", "late")
     assert answers.get(ask("three").key) is None

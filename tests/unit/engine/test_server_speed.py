@@ -1,4 +1,4 @@
-"""How fast a server was, out of the responses of a run."""
+"""Server speed from the responses of a run."""
 
 from __future__ import annotations
 

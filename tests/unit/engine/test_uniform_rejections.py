@@ -1,4 +1,4 @@
-"""Refusals alike at the beginning of a run."""
+"""Identical rejections at the start of a run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def passed(responses: list[Response], *, was_answered: bool = False) -> list[Res
     return list(check_uniform_rejections(iter(responses), lambda: was_answered))
 
 
-def test_a_run_that_is_refused_from_the_first_ends() -> None:
+def test_a_run_that_is_rejected_from_the_first_ends() -> None:
     given = iter([refused(n) for n in range(1_000)])
     stream = check_uniform_rejections(given, lambda: False)
     with pytest.raises(BackendError, match=rf"MODEL-010.*first {AT_MOST} requests.*max_tokens is too large"):

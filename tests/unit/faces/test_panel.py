@@ -108,17 +108,17 @@ def test_all_that_is_known_is_said_where_there_is_room(progress: RunProgress, wi
         assert ("25.0–75.0" in text) or track.score is None
     assert ("at the end" in text) == any(one.score is None and one.is_scored_late for one in shown)
     assert (f"{progress.n_failed:,} failed (" in text) == bool(progress.n_failed)
-    said = format_progress_line(progress)
-    assert "\n" not in said
+    message = format_progress_line(progress)
+    assert "\n" not in message
     if progress.phase in ("samples", "beforehand"):
         is_least = progress.is_left_at_least and progress.seconds_left is not None
-        assert ("at least " in text, "at least " in said) == (is_least, is_least)
+        assert ("at least " in text, "at least " in message) == (is_least, is_least)
     if (judge := progress.judge) is not None:
-        for way in (text, said):
+        for way in (text, message):
             assert f"judged {judge.n_replied:,} of {judge.n_prompts:,}" in way
             assert (f"the judge failed on {judge.n_failed:,}" in way) == bool(judge.n_failed)
             assert ("left to judge" in way) == (judge.n_replied < judge.n_prompts)
-    assert f"{progress.n_done:,} of {progress.n_samples:,}" in said
+    assert f"{progress.n_done:,} of {progress.n_samples:,}" in message
 
 
 @given(tracks(), st.integers(1, 30))
@@ -133,14 +133,14 @@ def test_of_many_methods_those_under_way_are_shown(every: tuple[TrackProgress, .
 
 
 def test_what_a_model_said_is_shown_and_not_obeyed() -> None:
-    said = "s1: \x1b[2J\x1b]0;owned\x07 [red]markup[/]\r\nsecond line \u202e\x9b31m"
-    progress = _progress(last_failure=said, n_failed=1, failures={"bad": 1})
+    message = "s1: \x1b[2J\x1b]0;owned\x07 [red]markup[/]\r\nsecond line \u202e\x9b31m"
+    progress = _progress(last_failure=message, n_failed=1, failures={"bad": 1})
     text = drawn(progress, 200, 30)
     assert "\x1b[2J" not in text
     assert "\x07" not in text
     assert not {"\x9b", "\u202e"} & set(text)
     assert "[red]markup[/]" in text
-    assert "\n" not in flatten_line(said)
+    assert "\n" not in flatten_line(message)
 
 
 def test_names_of_wide_characters_keep_the_columns_in_line() -> None:
@@ -181,7 +181,7 @@ def test_a_bar_has_its_width(share: float, width: int) -> None:
     assert made.count("━") == int(min(max(share, 0), 1) * width)
 
 
-def test_silence_is_told() -> None:
+def test_silence_is_reported() -> None:
     assert "no answer for 0:40" in drawn(_progress(seconds_silent=40.0), 100, 30)
     assert "no answer" not in drawn(_progress(seconds_silent=3.0), 100, 30)
 
@@ -233,7 +233,7 @@ def _progress(**changed: object) -> RunProgress:
         (WorkersProgress(0, 3, 0, 0), "0 workers, 3 awaited"),
     ],
 )
-def test_who_answers_is_told_beside_the_pace(workers: WorkersProgress, words: str) -> None:
+def test_who_answers_is_reported_beside_the_pace(workers: WorkersProgress, words: str) -> None:
     progress = _progress(tokens_per_s=1234.0, workers=workers)
     assert f"1,234 tokens/s, {words}" in format_progress_line(progress)
     assert words in drawn(progress, 160, 40)

@@ -1,4 +1,4 @@
-"""Lines and events of a run, also while no answer comes."""
+"""Progress lines and events of a run, including while no answer arrives."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def wait_for_lines(written: io.StringIO, n: int) -> list[str]:
     return lines
 
 
-def test_events_go_on_while_no_answer_comes(written: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_events_continue_while_no_answer_comes(written: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress_views._EventView, "every_s", 0.01)
     stats = {"workers": 0.0, "workers_awaited": 2.0, "workers_lost": 0.0}
     view = progress_views._EventView("r1", "runs/r1")

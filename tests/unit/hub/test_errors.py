@@ -1,4 +1,4 @@
-"""What the hub's libraries raise is found as one kind of trouble, however it is wrapped."""
+"""Errors of the hub's libraries map to one error, however they are wrapped."""
 
 from __future__ import annotations
 

@@ -57,14 +57,14 @@ def test_opening_a_new_file_waits_for_somebody_who_is_writing_it(tmp_path: Path)
     other.close()
 
 
-def test_a_strange_address_is_told_without_its_password() -> None:
+def test_a_strange_address_is_reported_without_its_password() -> None:
     with pytest.raises(StoreError) as caught:
         open_database("mysql://eve:hunter2@db/assay")
     assert "STORE-020" in str(caught.value)
     assert "hunter2" not in str(caught.value)
 
 
-def test_a_server_that_is_not_there_is_told_without_the_password() -> None:
+def test_a_server_that_is_not_there_is_reported_without_the_password() -> None:
     pytest.importorskip("psycopg")
     with pytest.raises(StoreError) as caught:
         open_database("postgresql://eve:hunter2@127.0.0.1:1/assay")
@@ -80,7 +80,7 @@ def test_a_server_that_is_not_there_is_told_without_the_password() -> None:
         "postgresql://eve@127.0.0.1:1/assay?sslpassword=hunter2",
     ],
 )
-def test_a_password_anywhere_in_an_address_is_not_told(place: str) -> None:
+def test_a_password_anywhere_in_an_address_is_not_reported(place: str) -> None:
     pytest.importorskip("psycopg")
     with pytest.raises(StoreError) as caught:
         open_database(place)
@@ -88,7 +88,7 @@ def test_a_password_anywhere_in_an_address_is_not_told(place: str) -> None:
     assert "hunter2" not in repr(caught.value.__cause__)
 
 
-def test_a_place_where_no_file_can_be_is_told(tmp_path: Path) -> None:
+def test_a_place_where_no_file_can_be_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError) as caught:
         open_database(tmp_path / "file" / "team.db")

@@ -1,4 +1,4 @@
-"""What is said of a comparison, sentence by sentence."""
+"""The sentences of a comparison."""
 
 from __future__ import annotations
 
@@ -103,9 +103,9 @@ SENTENCES = [
 ]
 
 
-@pytest.mark.parametrize(("one", "said"), SENTENCES)
-def test_sentences(one: MetricComparison, said: str) -> None:
-    assert describe_difference(one) == said
+@pytest.mark.parametrize(("one", "message"), SENTENCES)
+def test_sentences(one: MetricComparison, message: str) -> None:
+    assert describe_difference(one) == message
 
 
 def test_a_p_is_not_said_with_more_digits_than_it_is_worth() -> None:
@@ -150,7 +150,7 @@ def test_a_matrix_has_every_pair_both_ways() -> None:
     ]
 
 
-def test_what_is_left_out_is_told() -> None:
+def test_what_is_left_out_is_reported() -> None:
     assert describe_left_out(compared(0.1)) is None
     one = compared(0.1, n_only_first=1200, n_failed=3, n_ungraded=2)
     assert describe_left_out(one) == (
@@ -170,11 +170,11 @@ def test_markdown_has_sides_sentences_table_and_notes() -> None:
     assert "- shots differ\n- t gen, A B: omitted samples" in text
 
 
-def test_letters_go_on_as_numbers() -> None:
+def test_letters_continue_as_numbers() -> None:
     assert [format_side_letter(at) for at in (0, 25, 26)] == ["A", "Z", "27"]
 
 
-def test_of_many_tasks_what_is_real_is_told_and_the_others_are_counted() -> None:
+def test_of_many_tasks_what_is_real_is_reported_and_the_others_are_counted() -> None:
     few = RunComparison((side("x"), side("z")), (compared(0.1), compared(0.0, p=1.0)), ())
     assert summarize_comparison(few) is None
     assert select_notable_comparisons(few) == list(few.metrics)

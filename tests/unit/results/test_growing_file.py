@@ -39,7 +39,7 @@ def test_lines_are_passed_over_but_for_half_a_one(
     assert list(tail.lines()) == [(14, b"four\n")]
 
 
-def test_a_file_that_begins_anew_is_noticed(tmp_path: Path) -> None:
+def test_a_file_that_begins_again_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "lines"
     path.write_bytes(b"one\ntwo\n")
     tail = Tail(path)

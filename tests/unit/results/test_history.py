@@ -1,4 +1,4 @@
-"""Scorings of a run: what is kept, what is shown, and that a kill between two steps leaves one of them."""
+"""The scorings of a run: which are stored and shown, and a kill between two steps."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_an_earlier_scoring_is_shown_again_by_number_or_name(tmp_path: Path) -> 
         history.find("9")
 
 
-def test_a_run_that_goes_on_has_plain_files_of_its_own_and_loses_no_scoring(tmp_path: Path) -> None:
+def test_a_run_that_continues_has_plain_files_of_its_own_and_loses_no_scoring(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run")
     score_again(run)
     assert ScoringHistory(run).restore_own_files() == 1
@@ -141,7 +141,7 @@ def test_a_folder_that_was_moved_is_as_it_was(tmp_path: Path) -> None:
     assert shown(moved) == {OWN}
 
 
-def test_a_scoring_that_a_person_took_away_while_it_was_shown_is_told(tmp_path: Path) -> None:
+def test_a_scoring_that_a_person_took_away_while_it_was_shown_is_reported(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run")
     score_again(run)
     shutil.rmtree(run / "scorings" / "002-other")
@@ -204,7 +204,7 @@ def killed_at(step: int, work: Callable[[], None], monkeypatch: pytest.MonkeyPat
 
 
 def each_step(work: Callable[[], None], make: Callable[[], None], patch: pytest.MonkeyPatch) -> Iterator[int]:
-    """Yield after a kill at each step of some work, each time on a folder made anew."""
+    """Yield after a kill at each step of some work, each time in a new folder."""
     step = 0
     while True:
         make()
@@ -234,7 +234,7 @@ def test_a_kill_between_any_two_steps_leaves_one_scoring_shown(
         assert sum(entry.label == "run" for entry in entries) == 1
 
 
-def test_a_kill_while_a_run_goes_on_leaves_its_own_scoring(
+def test_a_kill_while_a_run_continues_leaves_its_own_scoring(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = tmp_path / "run"
@@ -254,7 +254,7 @@ def test_a_kill_while_a_run_goes_on_leaves_its_own_scoring(
         assert shown(run) == {OWN}
 
 
-def test_a_run_that_goes_on_after_a_kill_writes_into_no_scoring(
+def test_a_run_that_continues_after_a_kill_writes_into_no_scoring(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = tmp_path / "run"
@@ -272,7 +272,7 @@ def test_a_run_that_goes_on_after_a_kill_writes_into_no_scoring(
         assert kept == [{OWN}, {AGAIN}], f"a scoring was written over after a kill at step {step}"
 
 
-def test_a_run_that_goes_on_after_its_first_rescoring_was_killed_keeps_its_own(
+def test_a_run_that_continues_after_its_first_rescoring_was_killed_keeps_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = tmp_path / "run"

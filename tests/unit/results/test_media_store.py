@@ -1,4 +1,4 @@
-"""Media kept with a run: which, whole or not at all, once, and never more than there is room for."""
+"""Media stored with a run: complete, once, and within the size limit."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_addresses_and_films_in_frames_are_counted_and_nothing_is_fetched(run: P
     )
 
 
-def test_each_content_is_kept_once_wherever_it_lies(run: Path, tmp_path: Path) -> None:
+def test_each_content_is_kept_once_wherever_it_is(run: Path, tmp_path: Path) -> None:
     content = picture()
     parts = [in_file(tmp_path / "a.png", content), in_file(tmp_path / "b.png", content), in_base64(content)]
     kept = store(run, len(content))
@@ -183,7 +183,7 @@ def test_there_is_no_more_than_there_is_room_for(run: Path, tmp_path: Path) -> N
     )
 
 
-def test_without_room_nothing_is_looked_at_or_told(run: Path, tmp_path: Path) -> None:
+def test_without_room_nothing_is_looked_at_or_reported(run: Path, tmp_path: Path) -> None:
     part = in_file(tmp_path / "a.png", picture())
     (tmp_path / "a.png").unlink()
     kept = store(run, 0)
@@ -211,7 +211,7 @@ def test_a_later_start_copies_nothing_again_and_counts_what_is_there(run: Path, 
 
 
 @pytest.mark.parametrize("becomes", ["gone", "changed", "longer", "shorter", "folder", "pipe"])
-def test_a_file_that_is_not_what_it_was_is_told_and_fails_nothing(
+def test_a_file_that_is_not_what_it_was_is_reported_and_fails_nothing(
     run: Path, tmp_path: Path, becomes: str
 ) -> None:
     path = tmp_path / "a.png"
@@ -234,7 +234,7 @@ def test_a_file_that_is_not_what_it_was_is_told_and_fails_nothing(
     assert kept.notes() == ("1 of 2 media are not stored with the run: 1 missing or changed since",)
 
 
-def test_a_disk_that_cannot_be_read_is_told_and_one_that_is_full_is_an_error(
+def test_a_disk_that_cannot_be_read_is_reported_and_one_that_is_full_is_an_error(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def damaged(stream: BinaryIO, medium: Medium) -> str:

@@ -368,7 +368,7 @@ def test_holm_is_the_closed_test_of_bonferroni() -> None:
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=5))
-def test_holm_refuses_what_every_bonferroni_test_that_holds_it_refuses(ps: list[float]) -> None:
+def test_holm_rejects_what_every_bonferroni_test_that_holds_it_rejects(ps: list[float]) -> None:
     every = range(len(ps))
     subsets = [[at for at in every if mask >> at & 1] for mask in range(1, 2 ** len(ps))]
     closed = [
@@ -386,7 +386,7 @@ def test_tails_of_many_degrees_of_freedom(t: float, df: int) -> None:
 
 
 @pytest.mark.parametrize("df", [1, 2, 7, 100, 999])
-def test_a_tail_is_what_lies_beyond_the_quantile(df: int) -> None:
+def test_a_tail_is_what_is_beyond_the_quantile(df: int) -> None:
     assert student_p(student_quantile(df), df) == pytest.approx(0.05, abs=1e-6)
 
 

@@ -1,4 +1,4 @@
-"""Runs paired by sample, against dictionaries that pair them one by one."""
+"""Pairing of runs by sample, against plain dictionaries."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from assay.core.score import Metric, Ratio, Score, Verdict
 from assay.core.task import ComponentSpec
 from assay.results.comparison import MetricComparison, RunComparison
 from assay.results.paired import mcnemar
-from assay.results.paired_runs import PairedRuns, pair_tasks
+from assay.results.paired_runs import PairedRuns
 from assay.results.read import StoredRun
+from assay.results.sample_join import pair_tasks
 from assay.results.score_columns import Keys
 from fakes.scored_folders import manifest, score, spec, written
 
@@ -219,7 +220,7 @@ def corpus_metric(value: float, name: str = "accuracy") -> Metric:
     return Metric("t", "gen", name, None, value, None, None, 2, 2, 0, 0, 0, is_headline=True)
 
 
-def test_a_metric_that_is_no_mean_is_told(tmp_path: Path) -> None:
+def test_a_metric_that_is_no_mean_is_reported(tmp_path: Path) -> None:
     scores = [score("x", 1), score("y", 0.5)]
     head = manifest("a", [spec("t")])
     a = written(tmp_path / "a", head, scores, metrics=[corpus_metric(0.4), corpus_metric(0.3, "bleu")])
@@ -231,14 +232,14 @@ def test_a_metric_that_is_no_mean_is_told(tmp_path: Path) -> None:
     assert not any("of b" in note for note in notes)
 
 
-def test_a_run_without_scores_is_refused(tmp_path: Path) -> None:
+def test_a_run_without_scores_is_rejected(tmp_path: Path) -> None:
     done = run(tmp_path, "a", [score("x", 1)])
     running = written(tmp_path / "b", manifest("b", [spec("t")], status=RunStatus.RUNNING), [], metrics=[])
     with pytest.raises(UsageError, match=r"COMPARE-001.*'b'.*running"):
         compared(done, running)
 
 
-def test_runs_of_different_things_are_refused(tmp_path: Path) -> None:
+def test_runs_of_different_things_are_rejected(tmp_path: Path) -> None:
     a = written(
         tmp_path / "a", manifest("a", [spec("t"), spec("u")]), [score("x", 1), score("x", 1, task="u")]
     )
@@ -260,7 +261,7 @@ def test_runs_of_one_model_are_named_by_their_folders(tmp_path: Path) -> None:
     assert [side.name for side in compared(runs[0], runs[0]).sides] == ["one (1)", "one (2)"]
 
 
-def test_answers_that_were_scored_in_two_ways_are_told(tmp_path: Path) -> None:
+def test_answers_that_were_scored_in_two_ways_are_reported(tmp_path: Path) -> None:
     def scorers(extract: str) -> dict[str, tuple[ComponentSpec, ...]]:
         return {"t": (ComponentSpec("generated_answer", {"track": "gen", "extract": extract}),)}
 
@@ -271,8 +272,8 @@ def test_answers_that_were_scored_in_two_ways_are_told(tmp_path: Path) -> None:
     )
     authors = run(tmp_path, "authors", scores, scorers={"t": ()})
     unknown = run(tmp_path, "unknown", scores)
-    told = "t: gen is scored differently: auto {'extract': 'auto'}, whole {'extract': 'whole'}"
-    assert compared(auto, whole).notes == (told,)
+    reported = "t: gen is scored differently: auto {'extract': 'auto'}, whole {'extract': 'whole'}"
+    assert compared(auto, whole).notes == (reported,)
     (note,) = compared(auto, authors).notes
     assert note.endswith("authors the dataset author's code")
     for other in (again, unknown):
@@ -314,7 +315,7 @@ def test_perplexities_of_subsets_have_no_mean(tmp_path: Path) -> None:
 
 
 def test_the_first_run_decides_how_a_metric_is_read(tmp_path: Path) -> None:
-    """A metric of one name may be told otherwise by another version of the code that made it."""
+    """Two versions of the code may describe a metric of the same name differently."""
 
     def stored(model: str, value: float, *, higher_is_better: bool, is_share: bool) -> StoredRun:
         scores = [score(f"s{at}", value + at / 100, metric="own") for at in range(4)]

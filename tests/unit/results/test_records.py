@@ -1,4 +1,4 @@
-"""What is stored of a sample gives back exactly what was asked."""
+"""The stored sample reproduces its requests exactly."""
 
 from __future__ import annotations
 

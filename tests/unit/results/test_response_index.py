@@ -75,7 +75,7 @@ def test_lines_that_cannot_be_read_hide_no_others(tmp_path: Path) -> None:
     assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
-def test_a_full_temporary_folder_is_told_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_temporary_folder_is_reported_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     journal = tmp_path / "responses.jsonl"
     journal.write_bytes(b"".join(line(f"request {nth}", completion("x")) for nth in range(2_000)))
 
@@ -86,6 +86,6 @@ def test_a_full_temporary_folder_is_told_as_one(tmp_path: Path, monkeypatch: pyt
 
     connect = sqlite3.connect
     monkeypatch.setattr(sqlite3, "connect", small)
-    with pytest.raises(OSError, match="temporary folder") as told:
+    with pytest.raises(OSError, match="temporary folder") as reported:
         ResponseIndex(journal)
-    assert told.value.errno == errno.ENOSPC
+    assert reported.value.errno == errno.ENOSPC

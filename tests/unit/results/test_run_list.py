@@ -1,4 +1,4 @@
-"""The list of runs: what it shows, what it follows, and what it does not read twice."""
+"""The list of runs: its rows, its updates, and no repeated reads."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_complete_run_comes_with_its_score_and_the_latest_first(tmp_path: Path
     assert (row["shown"], row["interval"], row["method"]) == ("100.0", "50.0–100.0", "gen")
 
 
-def test_a_run_that_goes_on_is_counted_as_it_grows_and_anew_when_it_begins_anew(tmp_path: Path) -> None:
+def test_a_run_that_continues_is_counted_as_it_grows_and_again_when_it_begins_again(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", ["a"], status=RunStatus.RUNNING, n_planned=5)
     runs = RunList([tmp_path])
     assert shown(runs)[0]["n_done"] == 1
@@ -227,7 +227,7 @@ def refuse(monkeypatch: pytest.MonkeyPatch, name: str, *shut: Path) -> None:
     monkeypatch.setattr(os, name, refusing)
 
 
-def test_a_folder_that_cannot_be_read_is_told_and_is_not_empty(
+def test_a_folder_that_cannot_be_read_is_reported_and_is_not_empty(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fine, shut, gone = (tmp_path / name for name in ("fine", "shut", "gone"))
@@ -253,7 +253,7 @@ def test_a_folder_that_cannot_be_read_is_told_and_is_not_empty(
     assert {run["name"] for run in shown(runs)} == {"run-fine", "run-shut"}
 
 
-def test_a_run_that_cannot_be_read_is_listed_and_told(
+def test_a_run_that_cannot_be_read_is_listed_and_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("fine", "shut"):
@@ -271,6 +271,6 @@ def test_a_run_that_cannot_be_read_is_listed_and_told(
     assert {run["status"] for run in shown(runs)} == {"complete"}
 
 
-def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_there_is_reported(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="STORE-005"):
         RunList([tmp_path / "nothing"])

@@ -172,7 +172,7 @@ def test_scores_so_far_are_those_of_the_summary_when_all_are_there(mock_run: Pat
         assert so_far[row.method].n_failed == row.n_failed
 
 
-def test_a_run_that_begins_anew_is_another_revision(mock_run: Path, tmp_path: Path) -> None:
+def test_a_run_that_begins_again_is_another_revision(mock_run: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     shutil.copytree(mock_run, folder)
     view = opened(folder)
@@ -230,7 +230,7 @@ def test_who_has_a_table_gets_what_is_new_and_what_is_other(mock_run: Path, tmp_
     assert view.find_first_changed(10**6, more.revision, more.changes) == view.n_rows
 
 
-def test_scores_that_are_replaced_are_read_anew(mock_run: Path, tmp_path: Path) -> None:
+def test_scores_that_are_replaced_are_read_again(mock_run: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     shutil.copytree(mock_run, folder)
     view = opened(folder)
@@ -305,7 +305,7 @@ def test_an_answer_that_came_after_a_failure_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [SAMPLES, SCORES, SUMMARY])
-def test_what_cannot_be_read_is_told_whenever_it_is_asked_for(
+def test_what_cannot_be_read_is_reported_whenever_it_is_asked_for(
     mock_run: Path, tmp_path: Path, name: str
 ) -> None:
     folder = tmp_path / "run"
@@ -367,7 +367,7 @@ def test_an_answer_that_could_not_be_read_counts_as_not_right_so_far(tmp_path: P
     assert (row.value, row.n_scored, row.n_unanswered, row.n_failed) == (0.5, 1, 1, 1)
 
 
-def test_a_run_that_goes_on_writes_new_files(mock_run: Path, tmp_path: Path) -> None:
+def test_a_run_that_continues_writes_new_files(mock_run: Path, tmp_path: Path) -> None:
     """Who reads the old ones is never left in the middle of other lines."""
     folder = tmp_path / "run"
     shutil.copytree(mock_run, folder)
@@ -404,5 +404,5 @@ def test_a_value_on_a_scale_of_its_own_is_neither_right_nor_wrong(tmp_path: Path
     assert [track.outcomes for track in view.table().tracks] == ["VVVU", "WRR."]
     assert [track.outcomes for track in view.table(1, 1).tracks] == ["V", "R"]
     assert view.find_first_changed(4, before.revision, before.changes) == 0, (
-        "what was drawn before is drawn anew"
+        "the earlier drawing is drawn again"
     )

@@ -1,4 +1,4 @@
-"""What is called a gain or a loss when answers are scored again."""
+"""Gains and losses after rescoring."""
 
 from __future__ import annotations
 

@@ -85,9 +85,9 @@ def test_subsets_of_one_dataset_are_one() -> None:
     ]
 
 
-def test_where_it_cannot_be_told_whether_methods_agree_that_is_said() -> None:
-    untold = {TASKS[0].name: 7, TASKS[-1].name: 10}
-    some, none = count_disagreements(msgspec.structs.replace(MANIFEST, agreement_untold=untold))
+def test_where_it_cannot_be_reported_whether_methods_agree_that_is_said() -> None:
+    unknown = {TASKS[0].name: 7, TASKS[-1].name: 10}
+    some, none = count_disagreements(msgspec.structs.replace(MANIFEST, agreement_untold=unknown))
     assert str(some) == "the methods disagree on 114 of 570 samples; agreement is unknown for 7"
     assert str(none).startswith("agreement is unknown")
 

@@ -150,7 +150,7 @@ def test_a_statement_of_two_options_is_known_as_such() -> None:
     assert (found.answer, found.rule) == (None, "stated_label")
 
 
-def test_identical_option_texts_cannot_be_told_apart() -> None:
+def test_identical_option_texts_cannot_be_distinguished() -> None:
     assert extract_option("red", ("A", "B", "C"), ("red", "red", "blue")).answer is None
     assert extract_option("blue", ("A", "B", "C"), ("red", "red", "blue")).answer == "C"
 

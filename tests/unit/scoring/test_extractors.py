@@ -1,4 +1,4 @@
-"""Extractors by name: what they find, where, and what is said of a name that nobody knows."""
+"""Extractors by name: their matches, positions, and the error for an unknown name."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def scored(scorer: Scorer, sample: Sample, text: str) -> Score:
 
 
 @given(st.text(alphabet="AB 12x\n", max_size=40))
-def test_a_pattern_finds_the_first_or_the_last_match_where_it_stands(text: str) -> None:
+def test_a_pattern_finds_the_first_or_the_last_match_where_it_is(text: str) -> None:
     matches = re.findall(r"[AB]", text)
     for prefix, expected in (("regex:", matches[:1]), ("last-regex:", matches[-1:])):
         found = find_extractor(f"{prefix}[AB]")(text, CHOICE)
@@ -88,7 +88,7 @@ def test_nothing_found_is_unanswered(sample: Sample) -> None:
     assert scored(scorer, sample, "no idea").verdict is Verdict.UNANSWERED
 
 
-def test_a_text_that_is_no_option_is_unanswered_and_its_rule_is_told() -> None:
+def test_a_text_that_is_no_option_is_unanswered_and_its_rule_is_reported() -> None:
     score = scored(GeneratedOption(extract="regex:final (.)"), CHOICE, "final C")
     assert (score.verdict, score.rule, score.answer) == (Verdict.UNANSWERED, "regex:final (.)", None)
 
@@ -110,15 +110,15 @@ def test_metrics_of_rows_read_by_any_extractor() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("nubmer", "did you mean 'number'"),
         ("regex:(", "not a valid regular expression"),
         ("regex:", "needs a pattern after it"),
     ],
 )
-def test_a_wrong_name_is_told(name: str, said: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(said)):
+def test_a_wrong_name_is_reported(name: str, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
         find_extractor(name)
 
 

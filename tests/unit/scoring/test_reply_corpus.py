@@ -1,4 +1,4 @@
-"""Replies as current models write them, each with the answer that a careful person reads in it."""
+"""Replies in the style of current models, each with the answer that a careful reader finds in it."""
 
 from __future__ import annotations
 

@@ -248,7 +248,7 @@ def test_merging_parts_is_the_same_as_one_run(rows: list[tuple[float, str | None
 
 
 @given(st.lists(st.sampled_from([0.0, 1.0]), min_size=1, max_size=40), st.integers(1, 4))
-def test_a_proportion_always_lies_inside_its_interval(values: list[float], size: int) -> None:
+def test_a_proportion_always_is_inside_its_interval(values: list[float], size: int) -> None:
     running = RunningMean()
     for index, value in enumerate(values):
         running.add(value, index // size if size > 1 else None)

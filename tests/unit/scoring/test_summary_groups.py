@@ -101,7 +101,7 @@ def test_the_error_of_an_average_is_that_of_independent_tasks(values: list[float
     assert 0 <= found.low <= (found.value or 0) <= found.high <= 1
 
 
-def test_a_task_that_is_lacking_is_told_and_the_group_has_no_value() -> None:
+def test_a_task_that_is_lacking_is_reported_and_the_group_has_no_value() -> None:
     grouped = build_group_metrics([metric("a", 0.5), metric("b", None)], [group("a", "b", "c", ("a", "f1"))])
     assert grouped.metrics == ()
     assert "3 of 4 subsets are missing: 'b', 'c', 'a@f1'" in grouped.notes[0]
@@ -145,12 +145,12 @@ def test_scales_of_their_own_and_transforms_make_no_share() -> None:
     assert (transformed.value, transformed.is_share, transformed.stderr) == (20.0, False, None)
 
 
-def test_a_transform_that_cannot_be_worked_out_is_told() -> None:
+def test_a_transform_that_cannot_be_worked_out_is_reported() -> None:
     grouped = build_group_metrics([metric("a", 0.0)], [group("a", transforms={"a": "1 / x"})])
     assert (grouped.metrics, "division" in grouped.notes[0]) == ((), True)
 
 
-def test_a_harmonic_mean_with_a_zero_is_told() -> None:
+def test_a_harmonic_mean_with_a_zero_is_reported() -> None:
     grouped = build_group_metrics(
         [metric("a", 0.0), metric("b", 0.5)], [group("a", "b", joining="harmonic_mean")]
     )
@@ -158,12 +158,12 @@ def test_a_harmonic_mean_with_a_zero_is_told() -> None:
     assert "a value is 0" in grouped.notes[0]
 
 
-def test_a_group_that_is_called_like_a_task_is_left_out_and_told() -> None:
+def test_a_group_that_is_called_like_a_task_is_left_out_and_reported() -> None:
     grouped = build_group_metrics([metric("a", 0.5)], [group("a", name="a")])
     assert (grouped.metrics, "has the same name" in grouped.notes[0]) == ((), True)
 
 
-def test_a_metric_that_all_members_have_is_told_of_the_group_too() -> None:
+def test_a_metric_that_all_members_have_is_reported_of_the_group_too() -> None:
     metrics = [
         metric("a", 0.2, "score"),
         metric("a", 0.4, "f1", headline=False),

@@ -1,4 +1,4 @@
-"""The library is quiet inside, and as it was afterwards; the network is nobody's choice but the person's."""
+"""The imported library prints nothing and restores what it changes; only the user enables the network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a file says about itself: its separator, its header, its encoding; and where it does not say."""
+"""Inference of a file's separator, header and encoding, and files that leave them open."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ MADE = [
 ]
 
 
-def source_of(folder: Path, text: str | bytes, name: str = "data.csv", **said: Any) -> Source:
+def source_of(folder: Path, text: str | bytes, name: str = "data.csv", **message: Any) -> Source:
     path = folder / name
     path.write_bytes(text.encode() if isinstance(text, str) else text)
-    return open_source(path, FileSettings(**said))
+    return open_source(path, FileSettings(**message))
 
 
 def rows(source: Source) -> list[list[object]]:
@@ -220,7 +220,7 @@ def test_names_that_do_not_fit_the_columns(tmp_path: Path, problem_of: ProblemOf
 
 
 @pytest.mark.parametrize(
-    ("name", "said", "what"),
+    ("name", "message", "what"),
     [
         ("d.jsonl", {"separator": ";"}, "'separator' has no effect on a JSON lines file"),
         ("d.csv", {"sheet": "x"}, "'sheet' has no effect on a csv or tsv file"),
@@ -231,19 +231,19 @@ def test_names_that_do_not_fit_the_columns(tmp_path: Path, problem_of: ProblemOf
     ],
 )
 def test_settings_without_effect_are_errors(
-    tmp_path: Path, problem_of: ProblemOf, name: str, said: dict[str, Any], what: str
+    tmp_path: Path, problem_of: ProblemOf, name: str, message: dict[str, Any], what: str
 ) -> None:
-    problem = problem_of(lambda: source_of(tmp_path, "x", name, **said))
+    problem = problem_of(lambda: source_of(tmp_path, "x", name, **message))
     assert problem.code == "SOURCE-019"
     assert what in problem.what
 
 
 def test_settings_of_another_file_are_those_that_its_format_has() -> None:
-    said = FileSettings(separator=";", sheet="a", encoding="cp949", columns=("q", "a"))
-    assert select_settings("x.csv", said).given() == ("columns", "separator", "encoding")
-    assert select_settings("x.jsonl.gz", said).given() == ("encoding",)
-    assert select_settings("x.xlsx", said).given() == ("columns",)
-    assert select_settings("x.parquet", said).given() == ()
+    message = FileSettings(separator=";", sheet="a", encoding="cp949", columns=("q", "a"))
+    assert select_settings("x.csv", message).given() == ("columns", "separator", "encoding")
+    assert select_settings("x.jsonl.gz", message).given() == ("encoding",)
+    assert select_settings("x.xlsx", message).given() == ("columns",)
+    assert select_settings("x.parquet", message).given() == ()
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-8-sig"])

@@ -1,4 +1,4 @@
-"""What images, sounds and films are said to be, against Pillow, the standard library and real files."""
+"""Detection of image, audio and video formats, against Pillow, the standard library and real files."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_noise_is_broken_and_raises_nothing_else(head: bytes, content: bytes, me
         look(head + content, medium)
 
 
-def test_a_picture_with_a_damaged_middle_is_told_by_pillow(tmp_path: Path) -> None:
+def test_a_picture_with_a_damaged_middle_is_reported_by_pillow(tmp_path: Path) -> None:
     content = bytearray(picture("PNG", 40, 40))
     content[60] ^= 0xFF
     (tmp_path / "a.png").write_bytes(content)

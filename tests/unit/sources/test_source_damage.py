@@ -1,4 +1,4 @@
-"""Whatever happens to a file's bytes, reading it succeeds or ends in an error that a person can mend."""
+"""Whatever happens to a file's bytes, reading it succeeds or raises an error with a fix."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ def test_check_counts_all_and_keeps_some(tmp_path: Path) -> None:
     assert "and 30 more" in str(caught.value)
 
 
-def test_an_open_quote_is_told_where_it_opens(tmp_path: Path, problem_of: ProblemOf) -> None:
+def test_an_open_quote_is_reported_where_it_opens(tmp_path: Path, problem_of: ProblemOf) -> None:
     source = written(tmp_path, 'a,b\n1,2\n3,"open\n5,6\n7,8\n')
     problem = problem_of(source.check)
     assert (problem.code, problem.where) == ("SOURCE-005", Origin(source.path, 2, 3))
@@ -157,7 +157,7 @@ def test_an_open_quote_is_told_where_it_opens(tmp_path: Path, problem_of: Proble
     assert "continues to line 5" in problem.what
 
 
-def test_reading_goes_on_after_a_misplaced_quote(tmp_path: Path) -> None:
+def test_reading_continues_after_a_misplaced_quote(tmp_path: Path) -> None:
     source = written(tmp_path, 'a,b\n"x"y,2\n3,4\n5\n')
     with pytest.raises(AuthorError) as caught:
         source.check()
@@ -173,7 +173,7 @@ def test_the_index_that_pandas_writes_has_a_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "header", "said"),
+    ("name", "header", "message"),
     [
         ("data.csv", "a;b;c", "seems to be ';'"),
         ("data.csv", "a\tb", "seems to be a tab"),
@@ -185,12 +185,12 @@ def test_the_index_that_pandas_writes_has_a_name(tmp_path: Path) -> None:
         ("data.csv", '"a,b', "cannot be split"),
     ],
 )
-def test_bad_headers(tmp_path: Path, problem_of: ProblemOf, name: str, header: str, said: str) -> None:
+def test_bad_headers(tmp_path: Path, problem_of: ProblemOf, name: str, header: str, message: str) -> None:
     source = written(tmp_path, f"\n{header}\n1,2,3\n", name)
     for call in (lambda: source.columns, source.check, lambda: next(source.records())):
         problem = problem_of(call)
         assert (problem.code, problem.where) == ("SOURCE-009", Origin(source.path, line=2))
-        assert said in problem.what
+        assert message in problem.what
 
 
 @pytest.mark.parametrize("text", ["a,b\n", "a,b\n\n  \n", "\n\n"])

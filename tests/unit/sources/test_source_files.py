@@ -28,7 +28,7 @@ def test_a_missing_file_names_the_nearest(tmp_path: Path, problem_of: ProblemOf)
     assert "contains 'questions.csv'" in problem_of(lambda: open_source(tmp_path / "zzz")).what
 
 
-def test_a_missing_folder_is_told_up_to_what_exists(tmp_path: Path, problem_of: ProblemOf) -> None:
+def test_a_missing_folder_is_reported_up_to_what_exists(tmp_path: Path, problem_of: ProblemOf) -> None:
     problem = problem_of(lambda: open_source(tmp_path / "no" / "such" / "x.csv"))
     assert problem.code == "SOURCE-001"
     assert f"up to {str(tmp_path)!r}" in problem.what

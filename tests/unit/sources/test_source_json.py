@@ -203,7 +203,7 @@ def test_real_files(data: Path) -> None:
         ("d.json", '{"version": 1, "version": 2, "rows": [{"q": "a"}]}', "version"),
     ],
 )
-def test_a_key_that_stands_twice_is_an_error(tmp_path: Path, name: str, text: str, key: str) -> None:
+def test_a_key_that_is_twice_is_an_error(tmp_path: Path, name: str, text: str, key: str) -> None:
     (tmp_path / name).write_text(text, encoding="utf-8")
     with pytest.raises(AuthorError, match=rf"SOURCE-014.*the key '{key}' appears more than once"):
         open_source(tmp_path / name).check()

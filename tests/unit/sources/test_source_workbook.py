@@ -42,8 +42,8 @@ def workbook(path: Path, sheets: dict[str, list[Any]], change: Callable[[Any], N
     return path
 
 
-def opened(path: Path, **said: Any) -> Source:
-    return open_source(path, FileSettings(**said))
+def opened(path: Path, **message: Any) -> Source:
+    return open_source(path, FileSettings(**message))
 
 
 def rows(source: Source) -> list[list[object]]:

@@ -65,7 +65,7 @@ def submit(team: Team, request: EvaluationRequest, by: Bearer) -> SubmittedEvalu
     job_request = JobRequest(
         model=model.name,
         datasets=tuple(names),
-        settings=plan.shown(),
+        settings=plan.to_public_dict(),
         plan=msgspec.json.encode(plan),
         label=slug(f"{label}-{short_name(model.name)}"[:_LONGEST_LABEL]),
         submitted_by=by.name,

@@ -63,7 +63,7 @@ class EvaluationPlan(msgspec.Struct, frozen=True):
     sources: dict[str, str]
     """The source of each value."""
 
-    def shown(self) -> dict[str, Any]:
+    def to_public_dict(self) -> dict[str, Any]:
         """Return the values set by the request and the datasets."""
         names = [name for name, source in self.sources.items() if source in ("dataset", "request")]
         return {

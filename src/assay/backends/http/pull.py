@@ -19,10 +19,19 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from assay.backends.http.concurrency import Level
-from assay.backends.http.event_loop import new_event_loop
 
 if TYPE_CHECKING:
     from assay.backends.http.client import HttpClient
+
+
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    """Return a new loop. uvloop does not exist for Windows."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
+
 
 J = TypeVar("J")
 R = TypeVar("R")

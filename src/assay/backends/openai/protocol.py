@@ -17,11 +17,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from assay.backends.http.post import CallTrouble, not_json_error
+from assay.backends.local.media_bytes import encode_base64
 from assay.backends.openai.arguments import Api, OpenAISettings
-from assay.backends.openai.message_parts import build_content
 from assay.backends.openai.tools import ToolCall, format_calls, read_calls
 from assay.backends.repeats import count_drawn_texts, draw_repeat_seed
-from assay.core.prompt import Prompt, final_text
+from assay.core.media import AnyMedia, Audio, Text
+from assay.core.prompt import Message, Prompt, final_text
 from assay.core.request import Generate, Request, Sampling
 from assay.core.response import Failure, Finish, Output
 
@@ -382,3 +383,25 @@ def read_model_ids(content: bytes) -> list[str]:
     except (msgspec.DecodeError, UnicodeDecodeError) as trouble:
         raise CallTrouble("wrong_reply", f"the reply is not a list of models: {trouble}") from None
     return [model.id for model in models.data]
+
+
+_AUDIO_FORMATS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
+"""The audio formats that `input_audio` accepts."""
+
+
+def build_content(message: Message) -> str | list[dict[str, Any]]:
+    """Return the `content` of a message; raise MediaTrouble if one of its media cannot be read."""
+    if isinstance(message.content, str):
+        return message.content
+    return [
+        {"type": "text", "text": part.text} if isinstance(part, Text) else _medium(part)
+        for part in message.content
+    ]
+
+
+def _medium(part: AnyMedia) -> dict[str, Any]:
+    if isinstance(part, Audio) and not part.url and part.media_type in _AUDIO_FORMATS:
+        sound = {"data": encode_base64(part), "format": _AUDIO_FORMATS[part.media_type]}
+        return {"type": "input_audio", "input_audio": sound}
+    kind = f"{part.medium}_url"
+    return {"type": kind, kind: {"url": part.url or f"data:{part.media_type};base64,{encode_base64(part)}"}}

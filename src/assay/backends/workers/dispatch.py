@@ -24,9 +24,9 @@ from assay.backends.workers.messages import (
     WorkerDied,
     WorkerEvent,
     WorkerFailed,
+    WorkerGroup,
     WorkerReady,
 )
-from assay.backends.workers.worker_group import WorkerGroup
 from assay.core.errors import BackendError, Problem
 from assay.core.request import Request
 from assay.core.response import Failure, Response
@@ -134,7 +134,7 @@ class Dispatcher:
             self._adjust_workers(ahead)
             self._deal(ahead)
             for event in self._group.listen(0.0 if has_room else _LISTEN_S):
-                yield from self._handle_event(event.worker, event.said)
+                yield from self._handle_event(event.worker, event.event)
             yield from self._end_silent_workers()
 
     @property

@@ -87,10 +87,10 @@ def _fields(identity: ModelIdentity) -> dict[str, str]:
     return {**fields, **{name: str(value) for name, value in identity.args.items()}}
 
 
-def _compare_fields(found: Mapping[str, str], expected: Mapping[str, str]) -> Iterator[str]:
-    for name in (*expected, *(name for name in found if name not in expected)):
-        if found.get(name) != expected.get(name):
-            here, there = _format_value(expected.get(name)), _format_value(found.get(name))
+def _compare_fields(fields: Mapping[str, str], expected: Mapping[str, str]) -> Iterator[str]:
+    for name in (*expected, *(name for name in fields if name not in expected)):
+        if fields.get(name) != expected.get(name):
+            here, there = _format_value(expected.get(name)), _format_value(fields.get(name))
             yield f"{name} is {there}, in the run {here}"
 
 
@@ -107,9 +107,9 @@ class VersionDifferences:
     def __init__(self) -> None:
         self._nodes: dict[tuple[str, str], dict[str, None]] = {}
 
-    def take(self, node: str, found: Mapping[str, str]) -> None:
+    def take(self, node: str, fields: Mapping[str, str]) -> None:
         """Record the versions on a node."""
-        for package, version in found.items():
+        for package, version in fields.items():
             self._nodes.setdefault((package, version), {})[node] = None
 
     def notes(self, ours: Mapping[str, str]) -> list[str]:

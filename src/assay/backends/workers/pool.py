@@ -6,14 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from assay.backends.workers.dispatch import Dispatcher
-from assay.backends.workers.messages import WorkerReady
+from assay.backends.workers.messages import WorkerGroup, WorkerReady
 from assay.backends.workers.model_check import (
     OpenedModel,
     VersionDifferences,
     describe_opened_model,
     find_model_difference,
 )
-from assay.backends.workers.worker_group import WorkerGroup
 from assay.core.errors import BackendError
 from assay.core.model import ModelCard, ModelIdentity, Token
 from assay.core.ports import Backend

@@ -193,13 +193,13 @@ def _join(ray: Any, address: str | None) -> bool:
     return found is None
 
 
-def _choose_address(named: str | None, found: str | None) -> str:
+def _choose_address(named: str | None, addresses: str | None) -> str:
     """Return the address to join. Ray sends its token to a cluster that it finds by itself, and to a given
     address only if RAY_AUTH_MODE says so: a token is not for any server that listens at an address.
     """
-    if found is None:
+    if addresses is None:
         return "local"
-    return "auto" if named in (None, "auto") else found
+    return "auto" if named in (None, "auto") else addresses
 
 
 def _read_address(address: str | None) -> str | None:

@@ -17,6 +17,7 @@ import msgspec
 from assay.backends.workers.gpus import VISIBLE
 from assay.backends.workers.messages import (
     Batch,
+    ReceivedEvent,
     WorkerDied,
     WorkerFailed,
     WorkerMessage,
@@ -33,7 +34,6 @@ from assay.backends.workers.ray_cluster import (
     wait_for,
 )
 from assay.backends.workers.resource_shares import Node, Share, compute_share, count_workers
-from assay.backends.workers.worker_group import ReceivedEvent
 from assay.core.errors import BackendError, Problem
 
 if TYPE_CHECKING:

@@ -20,8 +20,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import IO
 
-from assay.backends.workers.messages import Batch, WorkerDied, encode_message, read_message
-from assay.backends.workers.worker_group import ReceivedEvent
+from assay.backends.workers.messages import Batch, ReceivedEvent, WorkerDied, encode_message, read_message
 
 _LAST_WORDS = 600
 """Characters of a dead worker's last output."""
@@ -163,7 +162,7 @@ class ProcessWorkerGroup:
         taken = {self._places[number] for number in self._processes}
         place = next(place for place in range(self._n) if place not in taken)
         environment = {**os.environ, **self._surroundings(place)}
-        process = WorkerProcess(self._command, environment, lambda said: self._heard.put((worker, said)))
+        process = WorkerProcess(self._command, environment, lambda event: self._heard.put((worker, event)))
         process.send(self._setup())
         self._processes[worker], self._places[worker] = process, place
 

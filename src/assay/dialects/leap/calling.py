@@ -53,7 +53,7 @@ class Troubles:
 
     def __init__(self, author: TaskAuthor) -> None:
         self._author = author
-        self._found: dict[tuple[str, Origin], tuple[HookProblem, str, list[int]]] = {}
+        self._problems: dict[tuple[str, Origin], tuple[HookProblem, str, list[int]]] = {}
 
     def add(self, error: BaseException, hook: str, row: int, doc: Any) -> None:
         """Add the error that a hook raised for a document."""
@@ -61,13 +61,13 @@ class Troubles:
             raise error
         trouble = self._author.explain_error(error, hook)
         kind = error.kind if isinstance(error, InvalidReturn | NotTextError) else trouble.what
-        first = self._found.setdefault((kind, trouble.where), (trouble, format_document(doc), []))
+        first = self._problems.setdefault((kind, trouble.where), (trouble, format_document(doc), []))
         first[2].append(row)
 
     def raise_if_any(self) -> None:
         """Raise all problems, each with the content of its first document."""
         problems = Problems()
-        for trouble, first, rows in self._found.values():
+        for trouble, first, rows in self._problems.values():
             detailed = trouble._replace(what=f"{trouble.what}; the document is {first}")
             problems.add(self._author.problem(*detailed, rows=rows))
         problems.raise_if_any()

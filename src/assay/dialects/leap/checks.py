@@ -23,14 +23,14 @@ from assay.dialects.leap.prepared_task import PreparedTask
 CODE = "LEAP-008"
 
 
-def resolve_shots(task: Task, author: TaskAuthor, asked: int | None, notes: list[str]) -> int:
+def resolve_shots(task: Task, author: TaskAuthor, n_requested: int | None, notes: list[str]) -> int:
     """Return the number of examples: the requested number, or else the class's."""
     if isinstance(task, PerplexityTask):
-        if asked:
+        if n_requested:
             notes.append(f"class {author.class_name}: --shots has no effect on whole texts")
         return 0
-    if asked is not None:
-        return asked
+    if n_requested is not None:
+        return n_requested
     with author.calling("n_shot"):
         n_shots: Any = task.n_shot()
     if isinstance(n_shots, bool) or not isinstance(n_shots, int) or n_shots < 0:
@@ -39,7 +39,7 @@ def resolve_shots(task: Task, author: TaskAuthor, asked: int | None, notes: list
     return n_shots
 
 
-def resolve_methods(prepared: PreparedTask, asked: Sequence[Method] | None) -> tuple[Method, ...]:
+def resolve_methods(prepared: PreparedTask, requested: Sequence[Method] | None) -> tuple[Method, ...]:
     """Return the methods to evaluate a task with; raise for unsupported ones."""
     types = prepared.types
     if GREEDY_UNTIL in types:
@@ -50,22 +50,22 @@ def resolve_methods(prepared: PreparedTask, asked: Sequence[Method] | None) -> t
             else f"its requests are {listing(sorted(types))}"
         )
     else:
-        has_options = all(document.options for document in prepared.asked)
+        has_options = all(document.options for document in prepared.prepared)
         supported = (Method.PPL, Method.PROB) if has_options else (Method.PPL,)
         why = f"its requests are {listing(sorted(types))}"
-        if Method.PROB in (asked or ()) and not has_options:
+        if Method.PROB in (requested or ()) and not has_options:
             why += ", not several continuations of one context per document"
-    for method in asked or ():
+    for method in requested or ():
         if method not in supported:
             what = f"method {method!r} was requested, but {why}; such a task supports {listing(supported)}"
             raise PlanError(prepared.author.problem("LEAP-009", what, f"use --method {supported[0]}"))
-    if Method.PROB in (asked or ()):
+    if Method.PROB in (requested or ()):
         _check_labels(prepared)
-    return tuple(dict.fromkeys(asked or supported[:1]))
+    return tuple(dict.fromkeys(requested or supported[:1]))
 
 
 def _check_labels(prepared: PreparedTask) -> None:
-    for asked, row in zip(prepared.asked, prepared.documents.rows, strict=True):
+    for asked, row in zip(prepared.prepared, prepared.documents.rows, strict=True):
         texts = [option.strip() for option in asked.options]
         twice = next((text for text in texts if texts.count(text) > 1), None)
         if twice is not None:
@@ -116,7 +116,7 @@ def check_process_results(
 
     If the author's code rejects the dummy results, the metrics are not known before the run.
     """
-    task, author, first = prepared.task, prepared.author, prepared.asked[0].wishes
+    task, author, first = prepared.task, prepared.author, prepared.prepared[0].wishes
     try:
         returned: Any = task.process_results(
             prepared.doc_for_results(0), build_dummy_results(first.values, first.every)

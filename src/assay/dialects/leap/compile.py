@@ -150,7 +150,7 @@ class _Compilation:
         """Create the author's object, prepare its documents, and build the task."""
         self._notes += notes
         settings = self._settings
-        task = self._made()
+        task = self._build_task()
         shared = random.Random(ORIGINAL_SEED) if settings.is_faithful else None
         with author_drawing(settings.seed, self._name, "rows"):
             documents = select_documents(task, self._author, settings.limit, settings.seed, shared)
@@ -173,7 +173,7 @@ class _Compilation:
         facts = _describe_settings(leap_task.spec.settings)
         return Compilation(leap_task, tuple(dict.fromkeys(self._notes)), self._kind(prepared), facts)
 
-    def _made(self) -> Task:
+    def _build_task(self) -> Task:
         """Create the author's object, which loads its rows."""
         root = self._tools.data_root
         given = {"data_dir": str(root)} if root is not None and has_parameter(self._cls, "data_dir") else {}
@@ -197,12 +197,12 @@ class _Compilation:
             task._fewshot_docs = load_docs(task, self._author, f"{split}_docs")
 
     def _asking(self, prepared: PreparedTask) -> LeapRequestBuilder:
-        first = prepared.asked[0].wishes.every[0].writing
+        first = prepared.prepared[0].wishes.every[0].writing
         return LeapRequestBuilder(self._settings, first.until if first is not None else ())
 
     def _window(self, prepared: PreparedTask) -> OriginalWindow | None:
         """Return the original's token window; None if the model's tokens are not known."""
-        wishes = (wish for one in prepared.asked for wish in one.wishes.every)
+        wishes = (wish for one in prepared.prepared for wish in one.wishes.every)
         texts = [wish.continuation for wish in wishes if wish.type == LOGLIKELIHOOD and not wish.is_classic]
         if not texts:
             return None
@@ -253,17 +253,17 @@ class _Compilation:
                 f"{self._name}: request_type() returns {declared!r}, but its requests are "
                 f"{listing(sorted(prepared.types))}: each request is sent according to its own type"
             )
-        unknown = format_unknown_options([one.wishes for one in prepared.asked])
+        unknown = format_unknown_options([one.wishes for one in prepared.prepared])
         return [*remarks, *([unknown] if unknown else [])]
 
     def _has_other_request_type(self, prepared: PreparedTask) -> bool:
         """Return whether request_type() of a LEAP class differs from its requests; lm-eval lacks it."""
-        is_classic = any(wish.is_classic for one in prepared.asked for wish in one.wishes.every)
+        is_classic = any(wish.is_classic for one in prepared.prepared for wish in one.wishes.every)
         with self._author.calling("request_type"):
             return not is_classic and prepared.types != {prepared.task.request_type()}
 
     def _kind(self, prepared: PreparedTask) -> str:
-        if any(one.options for one in prepared.asked):
+        if any(one.options for one in prepared.prepared):
             return "choice"
         return next((kind for type_, kind in _KINDS.items() if type_ in prepared.types), "likelihood")
 
@@ -313,7 +313,7 @@ class _Compilation:
     @staticmethod
     def _samplings(prepared: PreparedTask, asking: LeapRequestBuilder) -> list[Sampling]:
         """Return the sampling parameters of generated texts, which can differ between requests."""
-        wishes = (wish for one in prepared.asked for wish in one.wishes.every)
+        wishes = (wish for one in prepared.prepared for wish in one.wishes.every)
         return list(dict.fromkeys(asking.sampling(wish) for wish in wishes if wish.writing is not None))
 
     def _traits(self, prepared: PreparedTask, n_shots: int) -> TaskTraits:
@@ -322,7 +322,7 @@ class _Compilation:
         return TaskTraits(
             frozenset(prepared.types),
             has_shots=n_shots > 0,
-            is_classic=any(wish.is_classic for one in prepared.asked for wish in one.wishes.every),
+            is_classic=any(wish.is_classic for one in prepared.prepared for wish in one.wishes.every),
             has_window=prepared.window is not None
             if self._settings.is_faithful
             else self._tools.tokens is not None,

@@ -95,8 +95,8 @@ class Contexts:
             self._drawn[at] = draw_next(at, doc, self._drawing.n_shots, self._drawing.shared)
         return self._drawn[number]
 
-    def _messages(self, doc: Any, shown: Sequence[Any]) -> tuple[Message, ...] | None:
-        solved = [(asked, answered.strip()) for asked, answered in render_examples(self._task, shown)]
+    def _messages(self, doc: Any, examples: Sequence[Any]) -> tuple[Message, ...] | None:
+        solved = [(asked, answered.strip()) for asked, answered in render_examples(self._task, examples)]
         question = render_text(self._task, "doc_to_text", doc)
         return build_chat_messages(solved, question, lead=self.description or "") or None
 

@@ -21,7 +21,7 @@ from assay.dialects.leap.calling import format_document
 from assay.dialects.leap.model_requests import DocumentRequests, ExpectedResult, ParsedRequest
 from assay.dialects.leap.prepared_task import PreparedTask
 from assay.dialects.shared.author_modules import find_error_line
-from assay.dialects.shared.unknown_label import UNKNOWN_LABEL
+from assay.dialects.shared.choices import UNKNOWN_LABEL
 
 ORIGINAL_DIGITS = 4
 
@@ -72,7 +72,7 @@ class Evaluation:
 
     def truth(self, sample: Sample) -> str | None:
         """Return the right answer as written by the author's code; None if it is not a text."""
-        return self._prepared.asked[self._prepared.number[sample.id]].target
+        return self._prepared.prepared[self._prepared.number[sample.id]].target
 
     def aggregation(self) -> Mapping[str, Callable[[list[Any]], Any]]:
         """Return the author's aggregation functions."""
@@ -87,7 +87,7 @@ class Evaluation:
 
     def results(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> list[Any] | Failure:
         """Return the results of one document's requests as the author's code expects them."""
-        document = self._prepared.asked[self._prepared.number[sample.id]]
+        document = self._prepared.prepared[self._prepared.number[sample.id]]
         outcomes: dict[int, AnsweredRequest] = {answered.request.index: answered for answered in answers}
         failed = next((outcome for outcome in map(_outcome, answers) if isinstance(outcome, Failure)), None)
         if failed is not None:

@@ -46,8 +46,8 @@ class PreparedTask:
             self.contexts = Contexts(task, documents.docs, documents.ids, drawing, is_chat=is_chat)
         self._changed: set[int] = set()
         """The documents that the author's code changes while it creates requests, for its scoring."""
-        self.asked = self._prepare_documents()
-        self.types = set[str]().union(*(wishes.types for wishes in {doc.wishes for doc in self.asked}))
+        self.prepared = self._prepare_documents()
+        self.types = set[str]().union(*(wishes.types for wishes in {doc.wishes for doc in self.prepared}))
         """The types of request over all documents."""
         self.window: OriginalWindow | None = None
         """The tokens that count in faithful mode."""
@@ -77,7 +77,7 @@ class PreparedTask:
         return [
             _sample(sample_id, fields, Origin(str(self.author.path), row=row), asked)
             for sample_id, fields, row, asked in zip(
-                docs.ids, docs.fields, docs.rows, self.asked, strict=True
+                docs.ids, docs.fields, docs.rows, self.prepared, strict=True
             )
         ]
 
@@ -128,15 +128,15 @@ class PreparedTask:
             yield lambda number: seed_for(self.documents.ids[number])
 
 
-def _sample(sample_id: str, fields: dict[str, Any], origin: Origin, asked: PreparedDocument) -> Sample:
-    target = asked.target
-    right = _find_right_option(asked.options, target)
+def _sample(sample_id: str, fields: dict[str, Any], origin: Origin, document: PreparedDocument) -> Sample:
+    target = document.target
+    right = _find_right_option(document.options, target)
     return Sample(
         sample_id,
         fields,
         origin,
-        choices=tuple(option.strip() for option in asked.options),
-        labels=build_labels(len(asked.options)),
+        choices=tuple(option.strip() for option in document.options),
+        labels=build_labels(len(document.options)),
         gold=right,
         targets=() if right or target is None or not target.strip() else (target.strip(),),
     )

@@ -70,7 +70,7 @@ class LeapTask(DescribedTask):
             ]
         return requests
 
-    def shown(self, sample: Sample, method: Method) -> Prompt:
+    def preview_prompt(self, sample: Sample, method: Method) -> Prompt:
         """Return a document's prompt up to the answer, for display."""
         ask = next(request.ask for request in self.requests(sample) if request.track == method)
         return get_prompt_before_answer(ask)

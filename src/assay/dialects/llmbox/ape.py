@@ -48,7 +48,7 @@ class Ape:
         task: str,
         prepared: Mapping[Method, FormattedDataset],
         asking: RequestSettings,
-        asked: ExampleArguments,
+        arguments: ExampleArguments,
         *,
         seed: int,
     ) -> None:
@@ -57,12 +57,12 @@ class Ape:
         self._prepared = prepared
         self._asking = asking
         self._seed = seed
-        self._n_proposals = asked.ape_proposals
-        self._n_examples = asked.ape_examples
+        self._n_proposals = arguments.ape_proposals
+        self._n_examples = arguments.ape_examples
         self._first = next(iter(prepared.values()))
         self._author = self._first.author
         self._is_free = self._first.dataset.evaluation_type == "generation"
-        rows, self._examples = self._split_pool(asked)
+        rows, self._examples = self._split_pool(arguments)
         self._rows = {method: dataset.over(rows) for method, dataset in prepared.items()}
         self._check_targets()
         self.kinds = frozenset({Kind.GENERATE, Kind.SPAN} if self._is_free else {Kind.GENERATE})
@@ -94,20 +94,20 @@ class Ape:
             )
         return SearchResult(chosen, notes)
 
-    def _split_pool(self, asked: ExampleArguments) -> tuple[list[int], list[int]]:
+    def _split_pool(self, arguments: ExampleArguments) -> tuple[list[int], list[int]]:
         """Return rows of the pool for comparing proposals, and others for making proposals."""
         examples = list(self._first.filter_unevaluated(self._first.common_examples))
-        wanted = asked.ape_rows + asked.ape_proposals * asked.ape_examples
+        wanted = arguments.ape_rows + arguments.ape_proposals * arguments.ape_examples
         spare = list(islice(self._first.draw_spare_rows("ape"), wanted))
         # Rows that all prompts show cannot be used for comparison, but for proposals.
-        n_rows = min(asked.ape_rows, len(spare) - max(0, asked.ape_examples - len(examples)))
+        n_rows = min(arguments.ape_rows, len(spare) - max(0, arguments.ape_examples - len(examples)))
         if n_rows < 1:
             n = len(self._first.dataset.example_data)
             raise AuthorError(
                 self._author.problem(
                     "LLMBOX-007",
-                    f"ape needs {asked.ape_examples} rows of the pool for proposals and others to compare; "
-                    f"of {n:,} rows, {len(spare):,} are neither examples nor evaluated",
+                    f"ape needs {arguments.ape_examples} rows of the pool for proposals and others to "
+                    f"compare; of {n:,} rows, {len(spare):,} are neither examples nor evaluated",
                     "set an example_set with more rows, or use --dataset-arg ape_examples=1",
                 )
             )

@@ -111,7 +111,7 @@ class _Compilation:
         loaded: LoadedClass,
         subset: str | None,
         settings: TaskSettings,
-        asked: ClassArguments,
+        arguments: ClassArguments,
         tools: LlmboxTools,
         vectors: Vectors | None = None,
     ) -> None:
@@ -125,9 +125,9 @@ class _Compilation:
         self._seed = ORIGINAL_SEED if is_originals else settings.seed
         self._n_shots = settings.shots or 0
         self._n_samples = settings.samples or 1
-        self._asked = asked
+        self._arguments = arguments
         self._tools = tools
-        self._model = replace(tools.model, type=asked.model_type or tools.model.type)
+        self._model = replace(tools.model, type=arguments.model_type or tools.model.type)
         self._notes: list[str] = list(loaded.notes)
         self._name = loaded.name if subset is None else f"{loaded.name}:{subset}"
 
@@ -144,14 +144,14 @@ class _Compilation:
             dataset = self._dataset(method)
             rows = [to_plain_row(row) for row in dataset.evaluation_data]
             n_rows = len(rows)
-            numbers = self._kept(ids := name_rows([digest(row) for row in rows]))
+            numbers = self._select_positions(ids := name_rows([digest(row) for row in rows]))
             ids, rows = [ids[at] for at in numbers], [rows[at] for at in numbers]
             dataset.evaluation_data = [dataset.evaluation_data[at] for at in numbers]
-            pool = dataset.example_data if dataset.max_num_shots or self._asked.ape else []
+            pool = dataset.example_data if dataset.max_num_shots or self._arguments.ape else []
             example_ids = [digest(to_plain_row(row)) for row in pool]
             raw_hash = digest((ids, example_ids, _file_hash(self._author.path)), size=16)
             check_pool(self._author, dataset, self._notes)
-            check_dataset(self._asked, dataset, self._n_shots)
+            check_dataset(self._arguments, dataset, self._n_shots)
             one = FormattedDataset(
                 dataset,
                 self._author,
@@ -164,7 +164,7 @@ class _Compilation:
                 generator=self._tools.generators.setdefault(method, RandomState(self._seed))
                 if self._settings.is_faithful
                 else None,
-                choose=self._choose_nearest if self._asked.kate else None,
+                choose=self._choose_nearest if self._arguments.kate else None,
             )
             check_method(one, method)
             prepared[method] = one
@@ -177,7 +177,7 @@ class _Compilation:
         asking = RequestSettings(
             self._settings.is_chat,
             self._settings.is_faithful,
-            self._asked.system_prompt,
+            self._arguments.system_prompt,
             {Method.GEN: sampling},
             self._settings.score_by,
             find_stop_tokens(sampling.stop, self._model, self._notes)
@@ -210,7 +210,7 @@ class _Compilation:
                 )
             )
         by_ranking = (
-            None if self._asked.ranking_type is None else METHODS[METHOD_OF[self._asked.ranking_type]]
+            None if self._arguments.ranking_type is None else METHODS[METHOD_OF[self._arguments.ranking_type]]
         )
         methods = self._settings.methods or (
             (by_ranking,) if by_ranking and kind == "ranking" else (supported[0],)
@@ -230,24 +230,24 @@ class _Compilation:
     def _dataset(self, method: Method) -> Dataset:
         """Create the author's object, which loads its rows."""
         ranking = {Method.PPL: "ppl_no_option", Method.PROB: "prob", Method.GEN: "generation"}[method]
-        if method == "ppl" and self._asked.ranking_type in ("ppl", "ppl_no_option"):
-            ranking = self._asked.ranking_type
+        if method == "ppl" and self._arguments.ranking_type in ("ppl", "ppl_no_option"):
+            ranking = self._arguments.ranking_type
         faithful = self._settings.is_faithful
         args = DatasetArguments(
-            dataset_path=self._asked.dataset_path,
-            evaluation_set=self._asked.evaluation_set,
-            example_set=self._asked.example_set,
-            instruction=self._asked.instruction,
+            dataset_path=self._arguments.dataset_path,
+            evaluation_set=self._arguments.evaluation_set,
+            example_set=self._arguments.example_set,
+            instruction=self._arguments.instruction,
             num_shots=self._n_shots,
-            max_example_tokens=self._asked.max_example_tokens
+            max_example_tokens=self._arguments.max_example_tokens
             or (_ORIGINAL_EXAMPLE_TOKENS if faithful else NO_LIMIT),
             ranking_type=ranking,
             sample_num=self._n_samples,
-            pass_at_k=self._asked.pass_at_k,
+            pass_at_k=self._arguments.pass_at_k,
             cot=self._settings.cot,
-            kate=self._asked.kate,
-            globale=self._asked.globale,
-            ape=self._asked.ape,
+            kate=self._arguments.kate,
+            globale=self._arguments.globale,
+            ape=self._arguments.ape,
             default_metrics=self._default_metrics(),
             load_rows=self._load_rows,
             check=partial(check_attributes, self._author),
@@ -295,7 +295,7 @@ class _Compilation:
         try:
             rows: list[dict[str, Any]] = load(split)
         except AuthorError as error:
-            if not is_example or dataset.max_num_shots or self._asked.ape:
+            if not is_example or dataset.max_num_shots or self._arguments.ape:
                 raise
             dataset.args.notes.append(
                 f"no examples were loaded, and the prompts show none: {error.problems[0].what}"
@@ -303,7 +303,7 @@ class _Compilation:
             return []
         return rows
 
-    def _kept(self, ids: Sequence[str]) -> list[int]:
+    def _select_positions(self, ids: Sequence[str]) -> list[int]:
         """Return the rows to evaluate: all, or those within the limit."""
         limit = self._settings.limit
         if limit is None:
@@ -322,11 +322,13 @@ class _Compilation:
     @property
     def _kate_order(self) -> str:
         """The position of the nearest example: next to the question, or as in the original first."""
-        return self._asked.kate_order or ("nearest_first" if self._settings.is_faithful else "nearest_last")
+        return self._arguments.kate_order or (
+            "nearest_first" if self._settings.is_faithful else "nearest_last"
+        )
 
     def _record_searches(self) -> dict[str, Any]:
         """Return the settings of the requested searches for examples and instruction."""
-        asked, recorded = self._asked, dict[str, Any]()
+        asked, recorded = self._arguments, dict[str, Any]()
         if asked.kate and self._vectors is not None:
             recorded["kate"] = {"order": self._kate_order, "embedder": self._vectors.embedder.identity()}
         for way in ("globale", "ape"):
@@ -337,7 +339,7 @@ class _Compilation:
 
     def _searches(self, prepared: Mapping[Method, FormattedDataset], asking: RequestSettings) -> list[Search]:
         """Return the searches to run before the samples: the instruction, then the order of examples."""
-        asked, seed = self._asked, self._settings.seed
+        asked, seed = self._arguments, self._settings.seed
         searches: list[Search] = []
         if asked.ape:
             searches.append(Ape(self._name, prepared, asking, asked, seed=seed))
@@ -372,12 +374,12 @@ class _Compilation:
             if dataset.max_example_tokens == NO_LIMIT
             else dataset.max_example_tokens,
             "cot": dataset.cot,
-            "system_prompt": self._asked.system_prompt,
+            "system_prompt": self._arguments.system_prompt,
             "normalization": getattr(dataset, "normalization_prompt", None)
             if dataset.use_normalization
             else None,
             "sampling": sampling if Method.GEN in methods else None,
-            "pass_at_k": self._asked.pass_at_k,
+            "pass_at_k": self._arguments.pass_at_k,
             "score_by": settings.score_by,
             "fidelity": "faithful" if settings.is_faithful else "corrected",
             "seed": self._seed,

@@ -17,7 +17,7 @@ from assay.core.task import AnsweredRequest
 from assay.dialects.llmbox.authoring import Dataset, MultipleChoiceDataset
 from assay.dialects.llmbox.formatted_dataset import ORIGINAL_SEED, FormattedDataset
 from assay.dialects.shared.author_draws import seeded_draws
-from assay.dialects.shared.unknown_label import UNKNOWN_LABEL
+from assay.dialects.shared.choices import UNKNOWN_LABEL
 
 RawPredictions = tuple[Any, ...]
 """The raw predictions of one row: one per option, or one per sample."""

@@ -48,28 +48,28 @@ _BELONGS_TO = {
 }
 
 
-def check_arguments(asked: ExampleArguments) -> None:
+def check_arguments(arguments: ExampleArguments) -> None:
     """Raise USAGE-007 for arguments that contradict each other or have no effect."""
     idle = [
         field.name
         for field in msgspec.structs.fields(ExampleArguments)
-        if getattr(asked, field.name) != field.default and not getattr(asked, _BELONGS_TO[field.name])
+        if getattr(arguments, field.name) != field.default and not getattr(arguments, _BELONGS_TO[field.name])
     ]
     if idle:
         switch = _BELONGS_TO[idle[0]]
         raise _build_usage_error(
             f"{idle[0]} has no effect without {switch}", f"add --dataset-arg {switch}=true"
         )
-    if asked.kate and asked.globale:
+    if arguments.kate and arguments.globale:
         raise _build_usage_error(
             "kate selects different examples for every row, but globale needs one order for all rows",
             "use only one of them",
         )
 
 
-def check_dataset(asked: ExampleArguments, dataset: Dataset, shots: int) -> None:
+def check_dataset(arguments: ExampleArguments, dataset: Dataset, shots: int) -> None:
     """Raise USAGE-007 if a dataset does not support the arguments."""
-    requested = [name for name in ("kate", "globale", "ape") if getattr(asked, name)]
+    requested = [name for name in ("kate", "globale", "ape") if getattr(arguments, name)]
     if not requested:
         return
     kind, name = dataset.evaluation_type, type(dataset).__name__
@@ -77,12 +77,12 @@ def check_dataset(asked: ExampleArguments, dataset: Dataset, shots: int) -> None
         raise _build_usage_error(
             f"{name} contains plain texts, which do not support {listing(requested)}", "omit it"
         )
-    if asked.globale and kind != "ranking":
+    if arguments.globale and kind != "ranking":
         raise _build_usage_error(
             f"globale compares how often each option is chosen; {name} has no options",
             "use it on a MultipleChoiceDataset",
         )
-    needed = 2 if asked.globale else 1 if asked.kate else 0
+    needed = 2 if arguments.globale else 1 if arguments.kate else 0
     if shots < needed:
         raise _build_usage_error(
             f"{requested[0]} needs at least {needed} examples, not {shots}", f"use --shots {needed} or more"

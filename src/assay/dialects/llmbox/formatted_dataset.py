@@ -120,7 +120,7 @@ class FormattedDataset:
             lambda at: frozenset(words for words, _ in self._asked_by(at))
         )
         # Most rows get the same examples, so build and count them once.
-        self._made = lru_cache(maxsize=256)(self._build_examples)
+        self._cached_examples = lru_cache(maxsize=256)(self._build_examples)
         self._usual_of = lru_cache(maxsize=64)(self._find_shared_examples)
         self.instances = self._format_rows()
         self._row_of = {id(row): number for number, row in enumerate(dataset.evaluation_data)}
@@ -136,15 +136,15 @@ class FormattedDataset:
         """Text before the examples and the question: an instruction found for the dataset."""
         if choose is None:
             # Report problems of the examples now instead of during the run.
-            self.shown(0)
+            self.get_examples(0)
 
-    def shown(self, number: int) -> PromptExamples:
+    def get_examples(self, number: int) -> PromptExamples:
         """Return the examples before a row."""
         if not self.dataset.max_num_shots:
             return PromptExamples()
         if self._builds_own:
             return self._call_construct_examples(number)
-        return self._made(self._chosen(number), self.choice.is_reversed)
+        return self._cached_examples(self._chosen(number), self.choice.is_reversed)
 
     def build_shot(self, at: int, place: int) -> Shot:
         """Return a row of the pool as the example at some position of a prompt."""
@@ -323,7 +323,7 @@ class FormattedDataset:
         number = None if instance is None else self._row_of.get(id(instance))
         chosen = tuple(self._order[: self.n_shots]) if number is None else self._chosen(number)
         conversation = Conversation()
-        for shot in self._made(chosen, self.choice.is_reversed).shots:
+        for shot in self._cached_examples(chosen, self.choice.is_reversed).shots:
             conversation.add_(user=shot.source, assistant=shot.target)
         return conversation
 

@@ -46,7 +46,7 @@ class GlobalE:
         method: Method,
         prepared: FormattedDataset,
         asking: RequestSettings,
-        asked: ExampleArguments,
+        arguments: ExampleArguments,
         *,
         seed: int,
     ) -> None:
@@ -59,10 +59,10 @@ class GlobalE:
         self._seed = seed
         self._shots = prepared.common_examples
         self._orders = list(
-            draw_orders(len(self._shots), asked.globale_orders, make_random(seed, task, "globale"))
+            draw_orders(len(self._shots), arguments.globale_orders, make_random(seed, task, "globale"))
         )
-        self._n_rows = asked.globale_rows
-        self._is_written = asked.globale_probes == "generated"
+        self._n_rows = arguments.globale_rows
+        self._is_written = arguments.globale_probes == "generated"
         self._rows: FormattedDataset | None = None
         if self._is_written:
             self._check_options()

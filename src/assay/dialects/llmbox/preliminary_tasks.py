@@ -64,9 +64,9 @@ class TargetTask(ClassTask):
         return [_LogLikelihoodScorer(method) for method in self._prepared]
 
     def _asks(
-        self, method: Method, prepared: FormattedDataset, row: Instance, shown: PromptExamples
+        self, method: Method, prepared: FormattedDataset, row: Instance, examples: PromptExamples
     ) -> Iterator[tuple[str, int, Ask]]:
-        before = self._opening(shown, row.sources[0], prepared.lead)
+        before = self._opening(examples, row.sources[0], prepared.lead)
         yield "target", 0, Span(*before.followed_by(row.target or ""))
 
 

@@ -49,7 +49,7 @@ class PromptOpening(NamedTuple):
     """Messages with the question last, or one text."""
 
     @property
-    def asked(self) -> Prompt:
+    def question_prompt(self) -> Prompt:
         """The prompt for generating a letter or a text, without white space at its end."""
         if not isinstance(self.before, str):
             return self.before
@@ -65,21 +65,21 @@ class PromptOpening(NamedTuple):
 
 
 def build_opening(
-    shown: PromptExamples, source: str, *, is_chat: bool, system: str | None = None, lead: str = ""
+    examples: PromptExamples, source: str, *, is_chat: bool, system: str | None = None, lead: str = ""
 ) -> PromptOpening:
     """Put examples before a question, and the system prompt and lead before them."""
     if not is_chat:
         first = "".join(f"{text}{AFTER_EXAMPLE}" for text in (system, lead) if text)
-        return PromptOpening(first + render_examples(shown) + source)
+        return PromptOpening(first + render_examples(examples) + source)
     return PromptOpening(
-        build_chat_messages(shown.shots, f"{shown.preface}{source}", system=system, lead=lead)
+        build_chat_messages(examples.shots, f"{examples.preface}{source}", system=system, lead=lead)
     )
 
 
 @lru_cache(maxsize=256)
-def render_examples(shown: PromptExamples) -> str:
+def render_examples(examples: PromptExamples) -> str:
     """Return the examples as a base model reads them. Cached, because most rows share them."""
-    return shown.preface + "".join(render_example(shot) + AFTER_EXAMPLE for shot in shown.shots)
+    return examples.preface + "".join(render_example(shot) + AFTER_EXAMPLE for shot in examples.shots)
 
 
 def render_example(shot: Shot) -> str:

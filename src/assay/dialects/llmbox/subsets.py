@@ -15,7 +15,7 @@ from assay.dialects.shared.selection import select_parts
 
 
 def select_subsets(
-    loaded: LoadedClass, selection: str, asked: ClassArguments, raw_data: RawData, notes: list[str]
+    loaded: LoadedClass, selection: str, arguments: ClassArguments, raw_data: RawData, notes: list[str]
 ) -> Sequence[str | None]:
     """Return the selected subsets; [None] for a dataset without subsets.
 
@@ -32,7 +32,7 @@ def select_subsets(
             notes.append(f"categorized_subsets has no effect: load_args names one subset, {own!r}")
         # The loader takes it from load_args. The original uses only the dataset's name for such a task.
         return [None]
-    known = _known_subsets(loaded, load_args, asked, raw_data)
+    known = _known_subsets(loaded, load_args, arguments, raw_data)
     if known:
         _check_subset_names(loaded, categories or {}, banned, known, notes)
     selected = select_parts(
@@ -78,11 +78,11 @@ def _check_subset_names(
 
 
 def _known_subsets(
-    loaded: LoadedClass, load_args: Any, asked: ClassArguments, raw_data: RawData
+    loaded: LoadedClass, load_args: Any, arguments: ClassArguments, raw_data: RawData
 ) -> Sequence[str]:
     try:
         return raw_data.subsets(
-            loaded.name, load_args, split=asked.evaluation_set or loaded.cls.evaluation_set
+            loaded.name, load_args, split=arguments.evaluation_set or loaded.cls.evaluation_set
         )
     except AuthorError:
         # A class that loads its own rows needs no dataset of that name.

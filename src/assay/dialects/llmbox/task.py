@@ -94,7 +94,7 @@ class ClassTask(DescribedTask):
         requests: list[Request] = []
         for method, prepared in self._prepared.items():
             number = prepared.index[sample.id]
-            shown = prepared.shown(number).at_most(shots, drops_last=prepared.choice.drops_last)
+            shown = prepared.get_examples(number).at_most(shots, drops_last=prepared.choice.drops_last)
             asks = self._asks(method, prepared, prepared.instances[number], shown)
             task, n_shots, n_left_out = self._spec.name, len(shown.shots), shown.n_left_out
             for role, index, ask in asks:
@@ -103,12 +103,12 @@ class ClassTask(DescribedTask):
                 requests.append(make_request(task, sample.id, method, role, index, ask, *counts))
         return requests
 
-    def shown(self, sample: Sample, method: Method) -> Prompt:
+    def preview_prompt(self, sample: Sample, method: Method) -> Prompt:
         """Return a sample's prompt for display."""
         prepared = self._prepared[method]
         number = prepared.index[sample.id]
         row = prepared.instances[number]
-        return self._opening(prepared.shown(number), row.sources[0], prepared.lead).asked
+        return self._opening(prepared.get_examples(number), row.sources[0], prepared.lead).question_prompt
 
     def scorers(self) -> Sequence[ComponentSpec | Scorer]:
         """Return the scorer of each method, with the author's own metrics."""
@@ -135,19 +135,19 @@ class ClassTask(DescribedTask):
         own = "pmi" if dataset.use_normalization else "per_token"
         return ComponentSpec("option_likelihood", {"track": method, "score_by": self._asking.score_by or own})
 
-    def _opening(self, shown: PromptExamples, source: str, lead: str) -> PromptOpening:
+    def _opening(self, examples: PromptExamples, source: str, lead: str) -> PromptOpening:
         return build_opening(
-            shown, source, is_chat=self._asking.is_chat, system=self._asking.system, lead=lead
+            examples, source, is_chat=self._asking.is_chat, system=self._asking.system, lead=lead
         )
 
     def _asks(
-        self, method: Method, prepared: FormattedDataset, row: Instance, shown: PromptExamples
+        self, method: Method, prepared: FormattedDataset, row: Instance, examples: PromptExamples
     ) -> Iterator[tuple[str, int, Ask]]:
         """Yield the asks of a method for a row: role, index and ask."""
-        return _ASKS[method](self, prepared, row, shown)
+        return _ASKS[method](self, prepared, row, examples)
 
     def _ppl(
-        self, prepared: FormattedDataset, row: Instance, shown: PromptExamples
+        self, prepared: FormattedDataset, row: Instance, examples: PromptExamples
     ) -> Iterator[tuple[str, int, Ask]]:
         if prepared.dataset.evaluation_type == "perplexity":
             text = row.options[0] if row.options else row.sources[0]
@@ -158,10 +158,10 @@ class ClassTask(DescribedTask):
                 yield (
                     "option",
                     index,
-                    Span(*self._opening(shown, source, prepared.lead).followed_by(row.target or "")),
+                    Span(*self._opening(examples, source, prepared.lead).followed_by(row.target or "")),
                 )
             return
-        before = self._opening(shown, row.sources[0], prepared.lead)
+        before = self._opening(examples, row.sources[0], prepared.lead)
         for index, text in enumerate(row.options):
             yield "option", index, Span(*before.followed_by(text))
         if prepared.dataset.use_normalization:
@@ -170,19 +170,23 @@ class ClassTask(DescribedTask):
                 yield "unconditional", index, Span(*bare.followed_by(text))
 
     def _prob(
-        self, prepared: FormattedDataset, row: Instance, shown: PromptExamples
+        self, prepared: FormattedDataset, row: Instance, examples: PromptExamples
     ) -> Iterator[tuple[str, int, Ask]]:
         names = letters(len(row.options))
         labels: tuple[tuple[str, ...], ...] = tuple((f" {name}", name) for name in names)
         if self._asking.is_faithful:
             # Two candidates for each letter, those with a space first.
             labels = tuple((spelling,) for spelling in (*(f" {name}" for name in names), *names))
-        yield "labels", 0, Labels(self._opening(shown, row.sources[0], prepared.lead).asked, labels)
+        yield (
+            "labels",
+            0,
+            Labels(self._opening(examples, row.sources[0], prepared.lead).question_prompt, labels),
+        )
 
     def _gen(
-        self, prepared: FormattedDataset, row: Instance, shown: PromptExamples
+        self, prepared: FormattedDataset, row: Instance, examples: PromptExamples
     ) -> Iterator[tuple[str, int, Ask]]:
-        prompt = self._opening(shown, row.sources[0], prepared.lead).asked
+        prompt = self._opening(examples, row.sources[0], prepared.lead).question_prompt
         sampling = self._asking.sampling[Method.GEN]
         stop_ids = self._asking.stop_ids
         later = row.sources[1:] if prepared.dataset.multi_turn else ()

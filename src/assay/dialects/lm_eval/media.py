@@ -13,7 +13,7 @@ from assay.core.ids import digest
 from assay.core.media import AnyMedia, Medium, Part, Text
 from assay.core.prompt import Message, Prompt
 from assay.dialects.lm_eval.rendering import UnreadableValue
-from assay.dialects.shared.media_parts import build_media_part
+from assay.dialects.shared.messages import build_media_part
 from assay.dialects.shared.plain_rows import to_plain_data
 from assay.sources.media_files import read_media_data
 from assay.sources.media_formats import BrokenMedia
@@ -48,7 +48,8 @@ def read_medium(value: Any, medium: Medium) -> AnyMedia:
             return build_media_part(medium, value)
         if isinstance(value, Mapping) and value.get("bytes") is None and value.get("path"):
             return build_media_part(medium, str(value["path"]))
-        return read_media_data("", base64.b64encode(_encode_medium(value)).decode(), medium)
+        part: AnyMedia = read_media_data("", base64.b64encode(_encode_medium(value)).decode(), medium)
+        return part
     except BrokenMedia as error:
         raise UnreadableValue(f"the {medium} cannot be read: {error}") from error
 

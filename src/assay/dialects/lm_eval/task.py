@@ -81,7 +81,7 @@ class LmEvalTask(DescribedTask):
             for role, index, ask in self._builder.build(prepared.doc, examples, method)
         ]
 
-    def shown(self, sample: Sample, method: Method) -> Prompt:
+    def preview_prompt(self, sample: Sample, method: Method) -> Prompt:
         """Return a document's prompt up to the answer, for display."""
         ask = next(request.ask for request in self.requests(sample) if request.track == method)
         return get_prompt_before_answer(ask)

@@ -28,8 +28,12 @@ from assay.dialects.openicl.entry_validation import (
     read_entry_parts,
 )
 from assay.dialects.openicl.evaluation import EntryEvaluation
-from assay.dialects.openicl.example_selection import build_entry_corpus, list_selected_rows, pick_examples
-from assay.dialects.openicl.model_chosen_examples import ExampleChoosingTask
+from assay.dialects.openicl.example_selection import (
+    ExampleChoosingTask,
+    build_entry_corpus,
+    list_selected_rows,
+    pick_examples,
+)
 from assay.dialects.openicl.multimodal_prompts import MultimodalPrompts
 from assay.dialects.openicl.retrievers.mdl import MDLRetriever
 from assay.dialects.openicl.task import (
@@ -39,7 +43,7 @@ from assay.dialects.openicl.task import (
     UnreadableTurns,
     read_conversation,
 )
-from assay.dialects.shared.lazy_rows import LazyRows
+from assay.dialects.shared.plain_rows import LazyRows
 
 _CHOICES, _CONTINUATION = "choices", "cont"
 
@@ -122,12 +126,14 @@ _KINDS = {"answer": "free-form answer", "chat": "conversation", "text": "text"}
 
 
 def build_author_code(
-    found: Sequence[ConfigEntry], asked: ConfigArguments, tools: OpenIclTools
+    entries: Sequence[ConfigEntry], arguments: ConfigArguments, tools: OpenIclTools
 ) -> AuthorCode:
     """Return the code that the entries of one config can refer to."""
-    folders = [path.absolute().parent for one in found for path in reversed(one.config.files)]
-    own = [folder for folder in dict.fromkeys(folders) if not _is_checkout_config_folder(folder, asked.root)]
-    return AuthorCode(own, asked.root, tools.data_root, tools.offered)
+    folders = [path.absolute().parent for one in entries for path in reversed(one.config.files)]
+    own = [
+        folder for folder in dict.fromkeys(folders) if not _is_checkout_config_folder(folder, arguments.root)
+    ]
+    return AuthorCode(own, arguments.root, tools.data_root, tools.offered)
 
 
 def _is_checkout_config_folder(folder: Path, root: Path | None) -> bool:
@@ -137,36 +143,36 @@ def _is_checkout_config_folder(folder: Path, root: Path | None) -> bool:
     return "configs" in folder.relative_to(root.absolute()).parts
 
 
-def compile_entry(found: ConfigEntry, source: str, asked: EntryContext) -> Compilation[ConfigTask]:
+def compile_entry(config_entry: ConfigEntry, source: str, context: EntryContext) -> Compilation[ConfigTask]:
     """Compile one entry. `source`: the dataset name as given."""
-    return _Compilation(found, source, asked).compiled()
+    return _Compilation(config_entry, source, context).compiled()
 
 
 class _Compilation:
     """The compilation of one entry."""
 
-    def __init__(self, found: ConfigEntry, source: str, asked: EntryContext) -> None:
-        assert isinstance(found.entry, DatasetEntry)
-        self._found = found
-        self._entry = found.entry
+    def __init__(self, config_entry: ConfigEntry, source: str, context: EntryContext) -> None:
+        assert isinstance(config_entry.entry, DatasetEntry)
+        self._config_entry = config_entry
+        self._entry = config_entry.entry
         self._source = source
-        self._asked = asked
-        self._settings = asked.settings
-        self._parts = read_entry_parts(found, asked)
+        self._context = context
+        self._settings = context.settings
+        self._parts = read_entry_parts(config_entry, context)
         self._test = self._parts.data.test
         self._inference = self._parts.inference
 
     def compiled(self) -> Compilation[ConfigTask]:
         """Return the compiled entry."""
         parts, is_faithful = self._parts, self._settings.is_faithful
-        labels = find_labels(parts, self._entry.reader_cfg.output_column, self._found.where)
-        corpus = build_entry_corpus(self._entry, parts, labels, self._asked, self._found.where)
+        labels = find_labels(parts, self._entry.reader_cfg.output_column, self._config_entry.where)
+        corpus = build_entry_corpus(self._entry, parts, labels, self._context, self._config_entry.where)
         asking = RequestInputs(
             parts.inference,
             parts.templates,
             parts.data.test,
             parts.data.train,
-            pick_examples(parts, corpus, self._asked),
+            pick_examples(parts, corpus, self._context),
             labels,
             self._conversation(),
             is_chat=self._settings.is_chat,
@@ -177,11 +183,11 @@ class _Compilation:
         )
         self._check_turns(asking)
         samples = self._samples(labels)
-        spec = build_task_spec(self._found, self._source, parts, self._asked)
+        spec = build_task_spec(self._config_entry, self._source, parts, self._context)
         scorers = [self._scorer(labels, samples)]
         task = ConfigTask(spec, samples, asking, scorers)
         if isinstance(parts.retriever, MDLRetriever) and corpus is not None:
-            rows = list_selected_rows(parts, self._asked)
+            rows = list_selected_rows(parts, self._context)
             task = ExampleChoosingTask(
                 spec, samples, asking, scorers, parts.retriever, corpus, rows, is_faithful=is_faithful
             )
@@ -212,9 +218,9 @@ class _Compilation:
         problems = Problems()
         for row, origin in zip(self._test.rows, self._test.origins, strict=True):
             try:
-                said = asking.conversation(row)
-                if self._inference.turn_mode != "every" and None in said.references[:-1]:
-                    turn = said.references.index(None) + 1
+                conversation = asking.conversation(row)
+                if self._inference.turn_mode != "every" and None in conversation.references[:-1]:
+                    turn = conversation.references.index(None) + 1
                     raise UnreadableTurns(f"turn {turn} has no right answer, which the next turn needs")
             except UnreadableTurns as error:
                 problems.add(Problem(COLUMN_CODE, str(error), "correct the row", origin))
@@ -270,7 +276,7 @@ class _Compilation:
 
     def _evaluation(self, labels: Sequence[tuple[Any, ...]]) -> EntryEvaluation:
         golds, rows = self._parts.golds, self._test.rows
-        reference = self._asked.tools.scoring.reference
+        reference = self._context.tools.scoring.reference
         part = f"{self._entry.abbr}_{self._test.name}" if self._test.name else self._entry.abbr
 
         def referred(number: int, prompt: str) -> Any:

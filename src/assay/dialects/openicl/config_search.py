@@ -102,6 +102,6 @@ def _list_config_folders(package: str) -> list[str]:
     return [one for one in CONFIG_FOLDERS if one.partition("/")[0] == package]
 
 
-def format_ambiguous_name(name: str, found: NamedConfig) -> str:
+def format_ambiguous_name(name: str, config: NamedConfig) -> str:
     """Return a note that names the file used among several of one name."""
-    return f"{name}: {len(found.others) + 1} files have this name; using {found.path}"
+    return f"{name}: {len(config.others) + 1} files have this name; using {config.path}"

@@ -24,8 +24,7 @@ from assay.dialects.openicl.authored.base_classes import BaseDataset
 from assay.dialects.openicl.authored.code import AuthorCode
 from assay.dialects.openicl.authored.own_datasets import MAX_OUT_LEN, FileRows
 from assay.dialects.openicl.config.entry import DatasetEntry, RowRange
-from assay.dialects.shared.lazy_rows import LazyRows
-from assay.dialects.shared.plain_rows import to_plain_row
+from assay.dialects.shared.plain_rows import LazyRows, to_plain_row
 from assay.dialects.shared.row_names import RowNames
 from assay.sources.hub_reads import noting_loads
 from assay.sources.mapped_rows import MappedRows, read_dataset_rows

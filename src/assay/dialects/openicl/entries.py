@@ -52,15 +52,17 @@ def load_entries(name: str, root: Path | None, same_names: list[Problem] | None 
     return [known[abbr] for abbr in wanted.abbrs] if wanted.abbrs else every
 
 
-def drop_scoring(found: ConfigEntry) -> ConfigEntry:
+def drop_scoring(config_entry: ConfigEntry) -> ConfigEntry:
     """Return an entry whose answers are collected without scoring."""
-    if not isinstance(found.entry, DatasetEntry):
-        return found
-    return found._replace(entry=msgspec.structs.replace(found.entry, eval_cfg=None, judge_infer_cfg=None))
+    if not isinstance(config_entry.entry, DatasetEntry):
+        return config_entry
+    return config_entry._replace(
+        entry=msgspec.structs.replace(config_entry.entry, eval_cfg=None, judge_infer_cfg=None)
+    )
 
 
 def apply_to_entries(
-    found: Sequence[ConfigEntry], make: Callable[[ConfigEntry], MadeT], same_names: Sequence[Problem] = ()
+    entries: Sequence[ConfigEntry], make: Callable[[ConfigEntry], MadeT], same_names: Sequence[Problem] = ()
 ) -> list[MadeT]:
     """Return the results for all entries, or raise the problems of all entries and their names.
 
@@ -68,7 +70,7 @@ def apply_to_entries(
     """
     raised = [AuthorError(same_names)] if same_names else []
     made = []
-    for one in found:
+    for one in entries:
         try:
             made.append(make(one))
         except AuthorError as error:

@@ -22,9 +22,11 @@ from assay.dialects.shared.row_names import hash_contents
 DIALECT = "openicl"
 
 
-def build_task_spec(found: ConfigEntry, source: str, parts: EntryParts, asked: EntryContext) -> TaskSpec:
+def build_task_spec(
+    config_entry: ConfigEntry, source: str, parts: EntryParts, context: EntryContext
+) -> TaskSpec:
     """Return the spec of an entry's task. `source`: the dataset name as given."""
-    entry, settings = found.entry, asked.settings
+    entry, settings = config_entry.entry, context.settings
     assert isinstance(entry, DatasetEntry)
     train = parts.data.train.ids.contents if parts.retriever.count else ()
     return TaskSpec(
@@ -35,26 +37,26 @@ def build_task_spec(found: ConfigEntry, source: str, parts: EntryParts, asked: E
         (parts.inference.method,),
         len(parts.data.test),
         len(parts.data.test),
-        _settings(found, entry, parts, asked),
+        _settings(config_entry, entry, parts, context),
         find_differences(
             _traits(entry, parts, is_chat=settings.is_chat),
-            asked.tools.scoring.corrected,
+            context.tools.scoring.corrected,
             is_faithful=settings.is_faithful,
         ),
     )
 
 
 def _settings(
-    found: ConfigEntry, entry: DatasetEntry, parts: EntryParts, asked: EntryContext
+    config_entry: ConfigEntry, entry: DatasetEntry, parts: EntryParts, context: EntryContext
 ) -> dict[str, Any]:
     inference, retriever, scoring = parts.inference, parts.retriever, parts.scoring
-    templates, settings = parts.templates, asked.settings
+    templates, settings = parts.templates, context.settings
     return {
-        "config": str(found.config.path),
+        "config": str(config_entry.config.path),
         "abbr": entry.abbr,
         "dataset_class": parts.data.dataset_class,
-        "prompt_hash": found.prompt_hash,
-        "code": _code(found, parts, asked.code),
+        "prompt_hash": config_entry.prompt_hash,
+        "code": _code(config_entry, parts, context.code),
         "load": _encode_value(entry.load_arguments),
         "reader": _encode_value(msgspec.to_builtins(entry.reader_cfg)),
         **({"split": parts.data.test.name} if parts.data.test.name else {}),
@@ -76,7 +78,7 @@ def _settings(
         "n": inference.sampling.n,
         "k": list(entry.resolve_k(inference.sampling.n)),
         "form": "chat" if settings.is_chat else "text",
-        **({"joins_turns": True} if asked.arguments.joins_turns and settings.is_faithful else {}),
+        **({"joins_turns": True} if context.arguments.joins_turns and settings.is_faithful else {}),
         "seed": settings.seed,
         "faithful": settings.is_faithful,
         "score_by": settings.score_by,
@@ -84,11 +86,11 @@ def _settings(
     }
 
 
-def _code(found: ConfigEntry, parts: EntryParts, code: AuthorCode) -> dict[str, str]:
+def _code(config_entry: ConfigEntry, parts: EntryParts, code: AuthorCode) -> dict[str, str]:
     """Return a hash of every file that defines the entry, independent of the rest of the config."""
     named = {parts.data.author.path, *parts.scoring.files}
     behind = {path for one in named for path in code.modules.find_imported_files(one)}
-    files = sorted({*found.config.files, *(path for path in behind if path.is_file())})
+    files = sorted({*config_entry.config.files, *(path for path in behind if path.is_file())})
     return {_name(path, files): hashlib.sha256(path.read_bytes()).hexdigest()[:16] for path in files}
 
 

@@ -69,24 +69,24 @@ class EntryParts(NamedTuple):
     notes: tuple[str, ...]
 
 
-def read_entry_parts(found: ConfigEntry, asked: EntryContext) -> EntryParts:
+def read_entry_parts(config_entry: ConfigEntry, context: EntryContext) -> EntryParts:
     """Read every part of an entry, or raise all problems."""
-    return _EntryReader(found, asked).parts()
+    return _EntryReader(config_entry, context).parts()
 
 
 class _EntryReader:
     """Reads one entry."""
 
-    def __init__(self, found: ConfigEntry, asked: EntryContext) -> None:
-        assert isinstance(found.entry, DatasetEntry)
-        self._found = found
-        self._entry = found.entry
-        self._settings, self._asked, self._tools, self._code = asked
-        self._config = found.config.path
+    def __init__(self, config_entry: ConfigEntry, context: EntryContext) -> None:
+        assert isinstance(config_entry.entry, DatasetEntry)
+        self._config_entry = config_entry
+        self._entry = config_entry.entry
+        self._settings, self._context, self._tools, self._code = context
+        self._config = config_entry.config.path
         self._notes: list[str] = []
 
     def parts(self) -> EntryParts:
-        found, problems = self._found, Problems()
+        found, problems = self._config_entry, Problems()
         inference = problems.collect(self._read_inference)
         retriever = problems.collect(self._read_retriever)
         data = problems.collect(partial(load_data, self._entry, self._code, self._config, found.where))
@@ -94,7 +94,7 @@ class _EntryReader:
             found,
             self._code,
             self._tools.scoring,
-            self._asked,
+            self._context,
             None if data is None else data.test.columns,
             seed=self._settings.seed,
             is_faithful=self._settings.is_faithful,
@@ -133,12 +133,12 @@ class _EntryReader:
                 yield f"{column!r} has no value in {n:,} of {total:,} rows: their prompts show None"
 
     def _read_inference(self) -> Inference:
-        inference = read_inference(self._entry, self._settings, self._found.where, self._asked)
+        inference = read_inference(self._entry, self._settings, self._config_entry.where, self._context)
         asked = self._settings.methods
         if asked and inference.method not in asked:
             what = f"method {listing(asked)} is given, but {inference.name} is for {inference.method}"
             fix = f"use --method {inference.method}, or name a config with another inferencer"
-            raise AuthorError(Problem(INFERENCE, what, fix, self._found.where))
+            raise AuthorError(Problem(INFERENCE, what, fix, self._config_entry.where))
         for method in asked or ():
             if method != inference.method:
                 self._notes.append(f"the config does not support {method}: skipped")
@@ -147,7 +147,7 @@ class _EntryReader:
     def _read_retriever(self) -> Retriever:
         component = self._entry.infer_cfg.retriever
         arguments = {key: value for key, value in component.arguments.items() if key != "ice_template"}
-        made = make_retriever(get_short_name(component.type), arguments, where=self._found.where)
+        made = make_retriever(get_short_name(component.type), arguments, where=self._config_entry.where)
         if self._settings.shots is not None and self._settings.shots != made.count:
             made = made.with_count(self._settings.shots)
         return made
@@ -166,10 +166,10 @@ class _EntryReader:
             output_column=reader.output_column,
             rendering=RenderOptions(
                 self._settings.is_chat,
-                self._asked.meta_template,
+                self._context.meta_template,
                 self._settings.is_faithful,
                 CHAT_META_TEMPLATE if self._entry.is_aisbench else OPENCOMPASS_LOCAL_CHAT,
-                self._asked.joins_turns,
+                self._context.joins_turns,
             ),
             ice_separator=retriever.ice_separator,
             ice_eos_token=retriever.ice_eos_token,
@@ -182,11 +182,11 @@ class _EntryReader:
         problems = Problems()
         columns, of_examples = data.test.columns, data.train.columns
         for what, fix in templates.problems(columns, of_examples, has_shots=retriever.count > 0):
-            problems.add(Problem(TEMPLATE_CODE, what, fix, self._found.where))
+            problems.add(Problem(TEMPLATE_CODE, what, fix, self._config_entry.where))
         if not self._settings.is_faithful and (marked := _find_content_mark(spec, data)) is not None:
             what = f"the prompt uses {{{CONTENT}}}, but this template does not support marks such as {marked}"
             fix = f"use type=MMPromptTemplate, and in its round {PART_EXAMPLE}"
-            problems.add(Problem(TEMPLATE_CODE, what, fix, self._found.where))
+            problems.add(Problem(TEMPLATE_CODE, what, fix, self._config_entry.where))
         problems.raise_if_any()
         return templates
 
@@ -203,7 +203,7 @@ class _EntryReader:
             replace_token=replace_token,
             roots=[*beside, self._config.parent],
             is_faithful=self._settings.is_faithful,
-            where=self._found.where,
+            where=self._config_entry.where,
         )
 
 

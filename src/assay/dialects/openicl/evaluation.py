@@ -21,7 +21,7 @@ from assay.core.task import AnsweredRequest
 from assay.dialects.openicl.dataset_rows import Split
 from assay.dialects.openicl.inferencing import Inference
 from assay.dialects.openicl.scoring_parts import PostProcess
-from assay.dialects.shared.unknown_label import UNKNOWN_LABEL
+from assay.dialects.shared.choices import UNKNOWN_LABEL
 
 EVALUATION_CODE = "OPENICL-016"
 RowPredictions = tuple[Any, ...]
@@ -210,4 +210,4 @@ def _key(value: Any) -> str:
 
 def format_prompt_text(prompt: Prompt) -> str:
     """Return a prompt as one text, with a line break between messages."""
-    return prompt if isinstance(prompt, str) else "\n".join(message.shown for message in prompt)
+    return prompt if isinstance(prompt, str) else "\n".join(message.display_text for message in prompt)

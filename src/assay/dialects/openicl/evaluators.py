@@ -33,7 +33,7 @@ from assay.dialects.openicl.scoring_parts import JudgeConfig, PairwiseJudgeConfi
 from assay.dialects.openicl.templates.rendering import RenderOptions
 from assay.dialects.openicl.templates.template_parsing import TemplateSpec
 from assay.dialects.openicl.templates.templates import Templates
-from assay.dialects.shared.lazy_rows import LazyRows
+from assay.dialects.shared.plain_rows import LazyRows
 
 _GENERIC_JUDGE, _GRADING_JUDGE, _CASCADE = "GenericLLMEvaluator", "LMEvaluator", "CascadeEvaluator"
 _JUDGE_EVALUATORS = (_GENERIC_JUDGE, _GRADING_JUDGE)
@@ -50,24 +50,24 @@ class EvaluatorBuilder:
 
     def __init__(
         self,
-        found: ConfigEntry,
+        config_entry: ConfigEntry,
         code: AuthorCode,
         parts: ScoringParts,
-        asked: ConfigArguments,
+        arguments: ConfigArguments,
         columns: Sequence[str] | None,
         *,
         seed: int,
         is_faithful: bool,
     ) -> None:
         """Store an entry, the code it can use and the columns of its rows (None if unreadable)."""
-        assert isinstance(found.entry, DatasetEntry)
+        assert isinstance(config_entry.entry, DatasetEntry)
         self._seed = seed
-        self._entry = found.entry
-        self._config = found.config.path
-        self._where = found.where
+        self._entry = config_entry.entry
+        self._config = config_entry.config.path
+        self._where = config_entry.where
         self._code = code
         self._parts = parts
-        self._asked = asked
+        self._arguments = arguments
         self._columns = columns
         self._is_faithful = is_faithful
         self._is_own = False
@@ -82,7 +82,11 @@ class EvaluatorBuilder:
         Without an `eval_cfg`, answers are collected without scoring.
         """
         config = self._entry.eval_cfg
-        before = [self._named(self._asked.model_postprocessor, {})] if self._asked.model_postprocessor else []
+        before = (
+            [self._named(self._arguments.model_postprocessor, {})]
+            if self._arguments.model_postprocessor
+            else []
+        )
         if config is None:
             return EntryScoring(
                 None, "none", is_own=False, is_repeated=False, predictions=tuple(before), golds=None
@@ -226,11 +230,11 @@ class EvaluatorBuilder:
     def _cascade(self, arguments: Mapping[str, Any]) -> Any:
         parts = {}
         for key in ("rule_evaluator", "llm_evaluator"):
-            said = arguments.get(key)
-            if not isinstance(said, Mapping) or "type" not in said:
-                what = f"{_CASCADE}: {key} is {said!r:.60}, expected a dict with a 'type'"
+            part = arguments.get(key)
+            if not isinstance(part, Mapping) or "type" not in part:
+                what = f"{_CASCADE}: {key} is {part!r:.60}, expected a dict with a 'type'"
                 raise AuthorError(Problem(EVALUATION_CODE, what, f"write {key}=dict(type=...)", self._where))
-            parts[key] = self._evaluator(_component(said))
+            parts[key] = self._evaluator(_component(part))
         return self._parts.cascade(
             parts["rule_evaluator"],
             parts["llm_evaluator"],
@@ -326,8 +330,8 @@ class _ErrorOrigin:
             raise AuthorError(placed, total=error.total) from error
 
 
-def _component(said: Mapping[str, Any]) -> Component:
-    return Component(said["type"], {key: value for key, value in said.items() if key != "type"})
+def _component(given: Mapping[str, Any]) -> Component:
+    return Component(given["type"], {key: value for key, value in given.items() if key != "type"})
 
 
 def _to_prediction(gold: Any, processes: Sequence[PostProcess]) -> Any:

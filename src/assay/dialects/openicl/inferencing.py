@@ -116,7 +116,7 @@ def find_method(name: str) -> Method | None:
 
 
 def read_inference(
-    entry: DatasetEntry, settings: TaskSettings, where: Origin, asked: ConfigArguments | None = None
+    entry: DatasetEntry, settings: TaskSettings, where: Origin, arguments: ConfigArguments | None = None
 ) -> Inference:
     """Read the inferencer of an entry; raise all problems together.
 
@@ -127,8 +127,8 @@ def read_inference(
     form = INFERENCER_FORMS.get(name)
     if form is None:
         raise AuthorError(_describe_unknown(name, where))
-    said, problems = component.arguments, Problems()
-    for key in said:
+    given, problems = component.arguments, Problems()
+    for key in given:
         if key not in _KNOWN_ARGUMENTS[form] and key not in _MACHINE_ARGUMENTS:
             known = _KNOWN_ARGUMENTS[form]
             what = f"inferencer {name} has the unknown argument {key!r}{suggest_name(key, known)}"
@@ -136,16 +136,16 @@ def read_inference(
             problems.add(Problem(INFERENCE_CODE, what, fix, where))
     reading = _ArgumentReader(component, problems, where)
     mode = reading.one_of("infer_mode", TURN_MODES, "last" if name != "MultiTurnGenInferencer" else "every")
-    sampling, notes = _sampling(reading, entry, settings, asked or ConfigArguments())
+    sampling, notes = _sampling(reading, entry, settings, arguments or ConfigArguments())
     problems.raise_if_any()
     return Inference(
         name,
         form,
         sampling,
         turn_mode=mode,
-        labels=tuple(said.get("labels") or ()) if form != "answer" else (),
-        replace_token=str(said.get("gen_field_replace_token", "")),
-        normalizing_str=said.get("normalizing_str"),
+        labels=tuple(given.get("labels") or ()) if form != "answer" else (),
+        replace_token=str(given.get("gen_field_replace_token", "")),
+        normalizing_str=given.get("normalizing_str"),
         is_voted=name == "SCInferencer",
         notes=notes,
     )
@@ -164,17 +164,17 @@ class _ArgumentReader:
 
     def __init__(self, component: Component, problems: Problems, where: Origin) -> None:
         self._name = get_short_name(component.type)
-        self._said = component.arguments
+        self._given = component.arguments
         self._problems = problems
         self._where = where
-        inner = self._said.get("generation_kwargs") or {}
+        inner = self._given.get("generation_kwargs") or {}
         if not isinstance(inner, Mapping):
             self._wrong("generation_kwargs", inner, "a dict")
             inner = {}
         self.generation: Mapping[str, Any] = inner
 
     def one_of(self, key: str, known: Sequence[str], usual: str) -> Any:
-        value = self._said.get(key, usual)
+        value = self._given.get(key, usual)
         if value not in known:
             self._wrong(key, value, f"one of {listing(known)}")
             return usual
@@ -183,7 +183,7 @@ class _ArgumentReader:
     def number(self, *keys: str, kind: type[Any] = int, least: float = 1) -> Any:
         """Return the first of these that is given; of a list with one value per turn, the largest."""
         for key in keys:
-            value = self._said.get(key, self.generation.get(key))
+            value = self._given.get(key, self.generation.get(key))
             if value is None:
                 continue
             value = max(value) if isinstance(value, list | tuple) and value else value
@@ -196,7 +196,7 @@ class _ArgumentReader:
         return None
 
     def texts(self, key: str) -> tuple[str, ...]:
-        value = self._said.get(key) or ()
+        value = self._given.get(key) or ()
         several = (value,) if isinstance(value, str) else value
         if not isinstance(several, list | tuple) or not all(isinstance(one, str) for one in several):
             self._wrong(key, value, "a list of texts")
@@ -204,7 +204,7 @@ class _ArgumentReader:
         return tuple(several)
 
     def flag(self, key: str) -> bool | None:
-        value = self._said.get(key, self.generation.get(key))
+        value = self._given.get(key, self.generation.get(key))
         return None if value is None else bool(value)
 
     def _wrong(self, key: str, value: Any, expected: str) -> None:

@@ -228,13 +228,13 @@ class _ModelReader:
             self._notes.append(f"{', '.join(quiet)}: no effect")
 
     def _abbr(self, named: str) -> str:
-        said = self._entry.get("abbr")
-        if said is None:
+        given = self._entry.get("abbr")
+        if given is None:
             return named.partition("@")[0].rstrip("/").rpartition("/")[2].replace(":", "-") or "model"
-        if not isinstance(said, str) or not said:
-            self._wrong("abbr", said, "a name")
+        if not isinstance(given, str) or not given:
+            self._wrong("abbr", given, "a name")
             return ""
-        return said
+        return given
 
     # --- the location ---
 
@@ -336,55 +336,55 @@ class _ModelReader:
     # --- sampling ---
 
     def _drawing(self, family: Family) -> ModelSampling:
-        said = self._entry.get("generation_kwargs") or {}
-        if not isinstance(said, Mapping):
-            self._wrong("generation_kwargs", said, "a dict")
-            said = {}
-        said = {**said}
+        given = self._entry.get("generation_kwargs") or {}
+        if not isinstance(given, Mapping):
+            self._wrong("generation_kwargs", given, "a dict")
+            given = {}
+        given = {**given}
         if "temperature" in self._entry:
-            said.setdefault("temperature", self._entry["temperature"])
+            given.setdefault("temperature", self._entry["temperature"])
         if family == "vllm_service":
-            self._decoding(said)
+            self._decoding(given)
         elif family == "openai_service":
-            said |= self._added_fields()
-            self._decoding_of_service(said)
-            self._set_extra_fields(said)
+            given |= self._added_fields()
+            self._decoding_of_service(given)
+            self._set_extra_fields(given)
         else:
-            self._note_ignored_kwargs(said, family)
+            self._note_ignored_kwargs(given, family)
         of = "generation_kwargs."
-        temperature = self._number("temperature", said, of=of)
+        temperature = self._number("temperature", given, of=of)
         if family == "vllm_service" and temperature is None:
             # No temperature is sent, so the server may sample: each repeat is its own request.
             temperature = 1.0
         if family == "hf":
             # transformers samples only if do_sample is set; otherwise it ignores the temperature.
-            temperature = (1.0 if temperature is None else temperature) if said.get("do_sample") else 0.0
-        stops = [said.get("stop"), self._entry.get("stop_words"), self._entry.get("end_str")]
+            temperature = (1.0 if temperature is None else temperature) if given.get("do_sample") else 0.0
+        stops = [given.get("stop"), self._entry.get("stop_words"), self._entry.get("end_str")]
         stop = tuple(text for one in stops if one for text in ((one,) if isinstance(one, str) else one))
         if not all(isinstance(one, str) for one in stop):
             self._wrong("stop words", stop, "texts")
-        samples = self._number("num_return_sequences", said, least=1, of=of)
+        samples = self._number("num_return_sequences", given, least=1, of=of)
         if family == "vllm_service" and samples and samples > 1 and not temperature:
             self._faithful_temperature = (
                 1.0  # At 0, equal requests would be sent only once; the original sends them all.
             )
-        seed = self._number("seed", said, of=of)
+        seed = self._number("seed", given, of=of)
         return ModelSampling(
             temperature,
-            self._number("top_p", said, of=of),
+            self._number("top_p", given, of=of),
             None if seed is None else int(seed),
             None if samples is None else int(samples),
             stop,
         )
 
-    def _decoding(self, said: Mapping[str, Any]) -> None:
+    def _decoding(self, given: Mapping[str, Any]) -> None:
         """Send exactly what AISBench's config sets; the server's defaults decide the rest."""
-        if said.get(_ADAPTERS) is not None:
+        if given.get(_ADAPTERS) is not None:
             what = f"{_ADAPTERS} is set: per-row adapters are not supported"
             self._problem(what, "name the adapter as the model, one run per adapter")
         try:
-            whole = json.dumps({key: value for key, value in said.items() if key != "max_tokens"})
-            sent = json.dumps({key: value for key, value in said.items() if key not in _PROGRAM_KEYS})
+            whole = json.dumps({key: value for key, value in given.items() if key != "max_tokens"})
+            sent = json.dumps({key: value for key, value in given.items() if key not in _PROGRAM_KEYS})
         except TypeError as error:
             self._problem(f"generation_kwargs cannot be sent: {error}", "use plain values")
             return
@@ -418,10 +418,10 @@ class _ModelReader:
                 self._problem(what, f"remove it, and write max_out_len={added[key]!r:.20}")
         return added
 
-    def _decoding_of_service(self, said: Mapping[str, Any]) -> None:
+    def _decoding_of_service(self, given: Mapping[str, Any]) -> None:
         """Set the request fields of a faithful run: those of the original; null: the server's default."""
         kind, name = get_short_name(self._entry["type"]), self._text("path")
-        added = {key: value for key, value in said.items() if key not in _PROGRAM_KEYS}
+        added = {key: value for key, value in given.items() if key not in _PROGRAM_KEYS}
         temperature = added.pop("temperature", None)
         if temperature is None and kind != "OpenAISDK":
             temperature = _DEFAULT_TEMPERATURE
@@ -449,9 +449,9 @@ class _ModelReader:
             self._faithful_args["max_tokens_name"] = "max_completion_tokens"
         self._faithful_temperature = temperature if isinstance(temperature, int | float) else 1.0
 
-    def _set_extra_fields(self, said: Mapping[str, Any]) -> None:
+    def _set_extra_fields(self, given: Mapping[str, Any]) -> None:
         """Pass on server-specific settings as request fields."""
-        for key, value in said.items():
+        for key, value in given.items():
             if (
                 key in SAMPLING_KEYS
                 or value is None
@@ -471,9 +471,9 @@ class _ModelReader:
                 except TypeError:
                     self._wrong(f"generation_kwargs.{key}", value, "a plain value")
 
-    def _note_ignored_kwargs(self, said: Mapping[str, Any], family: Family) -> None:
-        is_drawn = bool(said.get("do_sample")) or family == "assay"
-        others = [key for key, value in said.items() if key not in SAMPLING_KEYS and value is not None]
+    def _note_ignored_kwargs(self, given: Mapping[str, Any], family: Family) -> None:
+        is_drawn = bool(given.get("do_sample")) or family == "assay"
+        others = [key for key, value in given.items() if key not in SAMPLING_KEYS and value is not None]
         if others and (is_drawn or set(others) - {"top_k", "typical_p"}):
             self._notes.append(
                 f"generation_kwargs: {', '.join(others)}: not supported, so texts may differ from the "
@@ -520,29 +520,29 @@ class _ModelReader:
         return read_pacing(entry, self._problem)
 
     def _read_generation_kwargs(self) -> Mapping[str, Any]:
-        said = self._entry.get("generation_kwargs")
-        return said if isinstance(said, Mapping) else {}
+        given = self._entry.get("generation_kwargs")
+        return given if isinstance(given, Mapping) else {}
 
     def _tokenizer(self, family: Family) -> str | None:
         return self._text("path" if family == "vllm_service" else "tokenizer_path") or None
 
     def _postprocessor(self) -> str | None:
-        said = self._entry.get("pred_postprocessor")
-        if not said:
+        given = self._entry.get("pred_postprocessor")
+        if not given:
             return None
-        if isinstance(said, Mapping) and "type" not in said:
-            patterns = listing(map(str, said), at_most=4)
+        if isinstance(given, Mapping) and "type" not in given:
+            patterns = listing(map(str, given), at_most=4)
             what = f"pred_postprocessor differs between the datasets {patterns}, which is not supported"
             self._problem(what, "write pred_postprocessor=dict(type=...), or set it in the datasets' configs")
             return None
-        if not isinstance(said, Mapping):
-            self._wrong("pred_postprocessor", said, "a dict with a 'type'")
+        if not isinstance(given, Mapping):
+            self._wrong("pred_postprocessor", given, "a dict with a 'type'")
             return None
-        if others := [key for key in said if key != "type"]:
+        if others := [key for key in given if key != "type"]:
             what = f"pred_postprocessor has the arguments {listing(others)}, which are not supported"
             self._problem(what, "remove them, or set pred_postprocessor in the datasets' configs")
             return None
-        return get_short_name(said["type"])
+        return get_short_name(given["type"])
 
     # --- values ---
 
@@ -554,9 +554,9 @@ class _ModelReader:
         return ""
 
     def _number(
-        self, key: str, said: Mapping[str, Any] | None = None, *, least: float = 0, of: str = ""
+        self, key: str, given: Mapping[str, Any] | None = None, *, least: float = 0, of: str = ""
     ) -> float | None:
-        value = (self._entry if said is None else said).get(key)
+        value = (self._entry if given is None else given).get(key)
         if value is None:
             return None
         expected = describe_expected_value(key, value)

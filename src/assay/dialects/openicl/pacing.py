@@ -79,15 +79,15 @@ class _PacingReader:
         self._problem = on_problem
 
     def traffic(self) -> Mapping[str, Any]:
-        said = self._entry.get("traffic_cfg") or {}
-        if not isinstance(said, Mapping):
-            self._problem(f"traffic_cfg is {said!r:.60}, expected a dict", "write traffic_cfg=dict(...)")
+        traffic = self._entry.get("traffic_cfg") or {}
+        if not isinstance(traffic, Mapping):
+            self._problem(f"traffic_cfg is {traffic!r:.60}, expected a dict", "write traffic_cfg=dict(...)")
             return {}
-        for key in said:
+        for key in traffic:
             if key not in _TRAFFIC_KEYS:
                 what = f"traffic_cfg has the unknown key {key!r}{suggest_name(str(key), _TRAFFIC_KEYS)}"
                 self._problem(what, f"supported: {listing(_TRAFFIC_KEYS)}")
-        return said
+        return traffic
 
     def ramp(self, traffic: Mapping[str, Any]) -> RampUp | None:
         form = traffic.get("ramp_up_strategy")
@@ -113,7 +113,7 @@ class _PacingReader:
 
     def number(
         self,
-        said: Mapping[str, Any],
+        given: Mapping[str, Any],
         key: str,
         default: float,
         *,
@@ -121,7 +121,7 @@ class _PacingReader:
         most: float = math.inf,
         of: str = "",
     ) -> float:
-        value = said.get(key)
+        value = given.get(key)
         if value is None:
             return default
         is_number = isinstance(value, int | float) and not isinstance(value, bool)

@@ -32,11 +32,11 @@ def find_summary_preset(name: str) -> PerformanceSummary | None:
     return PerformanceSummary(name == "stable_stage") if name in SUMMARY_PRESETS else None
 
 
-def read_performance_summary(said: Mapping[str, Any], where: Origin) -> PerformanceSummary:
+def read_performance_summary(given: Mapping[str, Any], where: Origin) -> PerformanceSummary:
     """Return the settings of a config's summarizer; an accuracy summarizer means the default one."""
-    if said.get("attr") != "performance":
+    if given.get("attr") != "performance":
         return PerformanceSummary()
-    calculator = said.get("calculator")
+    calculator = given.get("calculator")
     if not isinstance(calculator, Mapping) or get_short_name(calculator.get("type", "")) not in _CALCULATORS:
         what = f"summarizer.calculator is {calculator!r:.80}, expected a dict whose type is one of "
         raise _build_error(what + listing(_CALCULATORS), where)

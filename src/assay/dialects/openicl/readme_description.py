@@ -201,10 +201,10 @@ def _template(entry: DatasetEntry) -> _Template:
     )
 
 
-def _count_retrieved(found: ConfigEntry, entry: DatasetEntry) -> int:
+def _count_retrieved(config_entry: ConfigEntry, entry: DatasetEntry) -> int:
     retriever = entry.infer_cfg.retriever
     arguments = {key: value for key, value in retriever.arguments.items() if key != "ice_template"}
-    return make_retriever(get_short_name(retriever.type), arguments, where=found.where).count
+    return make_retriever(get_short_name(retriever.type), arguments, where=config_entry.where).count
 
 
 def _module(component: Component) -> str:

@@ -49,20 +49,20 @@ def read_summary(config: LoadedConfig, key: str | None = None) -> ConfigSummary:
         what = f"there is no summarizer {key!r}{suggest_name(key, known)}; it has {listing(known) or 'none'}"
         problems.add(Problem(SUMMARY_CODE, what, "choose one of these", where))
         problems.raise_if_any()
-    said: Mapping[str, Any] = (config.values[key] if key is not None else read_summarizer(config)) or {}
+    given: Mapping[str, Any] = (config.values[key] if key is not None else read_summarizer(config)) or {}
     notes = []
-    kind = get_short_name(said["type"]) if said.get("type") else _SUPPORTED_SUMMARIZERS[0]
+    kind = get_short_name(given["type"]) if given.get("type") else _SUPPORTED_SUMMARIZERS[0]
     if kind not in _SUPPORTED_SUMMARIZERS:
         notes.append(f"summarizer {kind}: its own table is not supported; using the default one")
-    for name in said:
+    for name in given:
         if name not in _KEYS and kind in _SUPPORTED_SUMMARIZERS:
             what = f"summarizer has the unknown key {name!r}{suggest_name(str(name), _KEYS)}"
             problems.add(Problem(SUMMARY_CODE, what, f"supported: {listing(_KEYS)}", where))
-    written = said.get("summary_groups")
+    written = given.get("summary_groups")
     if written is None:
         named = [value for name, value in config.values.items() if name.endswith(GROUPS_SUFFIX)]
         written = [group for value in named if isinstance(value, list | tuple) for group in value]
-    rows = said.get("dataset_abbrs")
+    rows = given.get("dataset_abbrs")
     summary = ConfigSummary(
         None if rows is None else tuple(_rows(rows, where, problems)),
         tuple(read_groups(written, where, problems)),
@@ -72,12 +72,12 @@ def read_summary(config: LoadedConfig, key: str | None = None) -> ConfigSummary:
     return summary
 
 
-def _rows(said: Any, where: Origin, problems: Problems) -> Iterator[Subset]:
-    if not isinstance(said, list | tuple):
-        what = f"summarizer.dataset_abbrs is {said!r:.60}, expected a list"
+def _rows(given: Any, where: Origin, problems: Problems) -> Iterator[Subset]:
+    if not isinstance(given, list | tuple):
+        what = f"summarizer.dataset_abbrs is {given!r:.60}, expected a list"
         problems.add(Problem(SUMMARY_CODE, what, "write dataset_abbrs=['NAME', ('NAME', 'METRIC')]", where))
         return
-    for one in said:
+    for one in given:
         subset = _subset(one)
         if subset is None:
             what = f"summarizer.dataset_abbrs has {one!r:.60}, expected a name or (name, metric)"
@@ -86,15 +86,15 @@ def _rows(said: Any, where: Origin, problems: Problems) -> Iterator[Subset]:
             yield subset
 
 
-def read_groups(said: Any, where: Origin, problems: Problems) -> Iterator[SummaryGroup]:
+def read_groups(given: Any, where: Origin, problems: Problems) -> Iterator[SummaryGroup]:
     """Yield checked groups; add problems to `problems`."""
-    if not isinstance(said, list | tuple):
-        what = f"summary_groups is {said!r:.60}, expected a list of dicts"
+    if not isinstance(given, list | tuple):
+        what = f"summary_groups is {given!r:.60}, expected a list of dicts"
         problems.add(
             Problem(SUMMARY_CODE, what, "write summary_groups=[dict(name=..., subsets=[...])]", where)
         )
         return
-    for index, group in enumerate(said):
+    for index, group in enumerate(given):
         if not isinstance(group, Mapping):
             what = f"summary_groups[{index}] is {group!r:.60}, expected a dict"
             problems.add(Problem(SUMMARY_CODE, what, "write dict(name='NAME', subsets=[...])", where))
@@ -107,24 +107,24 @@ def read_groups(said: Any, where: Origin, problems: Problems) -> Iterator[Summar
 class _GroupReader:
     """Reads one group."""
 
-    def __init__(self, said: Mapping[str, Any], index: int, where: Origin, problems: Problems) -> None:
-        self._said = said
-        self._of = f"summary_groups[{index}]" + (f" {said['name']!r}" if "name" in said else "")
+    def __init__(self, given: Mapping[str, Any], index: int, where: Origin, problems: Problems) -> None:
+        self._given = given
+        self._of = f"summary_groups[{index}]" + (f" {given['name']!r}" if "name" in given else "")
         self._where = where
         self._problems = problems
 
     def group(self) -> SummaryGroup | None:
         before = self._problems.total
-        said = self._said
-        for key in said:
+        given = self._given
+        for key in given:
             if key not in _GROUP_KEYS:
                 self._problem(
                     f"has the unknown key {key!r}{suggest_name(str(key), _GROUP_KEYS)}", _GROUP_KEYS
                 )
-        if not isinstance(said.get("name"), str):
+        if not isinstance(given.get("name"), str):
             self._problem("has no name", ("name",))
         subsets = self._subsets()
-        metric = said.get("metric") or ""
+        metric = given.get("metric") or ""
         if not isinstance(metric, str):
             self._problem(f"metric is {metric!r:.60}, expected a name", ("metric",))
             metric = ""
@@ -132,21 +132,21 @@ class _GroupReader:
         transforms = self._transforms(subsets)
         if self._problems.total > before:
             return None
-        return SummaryGroup(said["name"], subsets, self._joining(metric), metric, weights, transforms)
+        return SummaryGroup(given["name"], subsets, self._joining(metric), metric, weights, transforms)
 
     def _joining(self, metric: str) -> Joining:
         # The original uses only the metric's name if there is one; here a flag also counts.
         if metric in get_args(Joining):
             return cast(Joining, metric)
-        return next((joining for flag, joining in _FLAGS.items() if self._said.get(flag)), "naive_average")
+        return next((joining for flag, joining in _FLAGS.items() if self._given.get(flag)), "naive_average")
 
     def _subsets(self) -> tuple[Subset, ...]:
-        said = self._said.get("subsets")
-        if not isinstance(said, list | tuple) or not said:
-            self._problem(f"subsets is {said!r:.60}, expected a list of names", ("subsets",))
+        given = self._given.get("subsets")
+        if not isinstance(given, list | tuple) or not given:
+            self._problem(f"subsets is {given!r:.60}, expected a list of names", ("subsets",))
             return ()
         found = []
-        for one in said:
+        for one in given:
             subset = _subset(one)
             if subset is None:
                 self._problem(f"subsets has {one!r:.60}, expected a name or (name, metric)", ("subsets",))
@@ -155,12 +155,12 @@ class _GroupReader:
         return tuple(found)
 
     def _weights(self, subsets: Sequence[Subset]) -> dict[str, float]:
-        said = self._said.get("weights") or {}
-        if not isinstance(said, Mapping):
-            self._problem(f"weights is {said!r:.60}, expected a dict from names to numbers", ("weights",))
+        given = self._given.get("weights") or {}
+        if not isinstance(given, Mapping):
+            self._problem(f"weights is {given!r:.60}, expected a dict from names to numbers", ("weights",))
             return {}
         names = {one.name for one in subsets}
-        for name, weight in said.items():
+        for name, weight in given.items():
             if isinstance(weight, bool) or not isinstance(weight, int | float) or weight < 0:
                 self._problem(
                     f"the weight of {name!r} is {weight!r:.60}, expected a number of at least 0", ("weights",)
@@ -170,31 +170,35 @@ class _GroupReader:
                     f"weights names {name!r}, which is not a subset{suggest_name(str(name), names)}",
                     ("weights",),
                 )
-        if said and not sum(one for one in said.values() if isinstance(one, int | float)):
+        if given and not sum(one for one in given.values() if isinstance(one, int | float)):
             self._problem("the weights are all 0", ("weights",))
-        return {str(name): float(weight) for name, weight in said.items() if isinstance(weight, int | float)}
+        return {str(name): float(weight) for name, weight in given.items() if isinstance(weight, int | float)}
 
     def _transforms(self, subsets: Sequence[Subset]) -> dict[str, str]:
-        said = self._said.get("transforms") or {}
-        if not isinstance(said, Mapping):
-            self._problem(f"transforms is {said!r:.60}, expected a dict from names to texts", ("transforms",))
+        given = self._given.get("transforms") or {}
+        if not isinstance(given, Mapping):
+            self._problem(
+                f"transforms is {given!r:.60}, expected a dict from names to texts", ("transforms",)
+            )
             return {}
-        for name, text in said.items():
+        for name, text in given.items():
             try:
                 compile_arithmetic(text if isinstance(text, str) else "")
             except NotArithmetic as error:
                 what = f"{self._of}: the transform of {name!r}, {text!r:.60}, is not arithmetic in x: {error}"
                 fix = f"use only {ALLOWED}; other Python is not run"
                 self._problems.add(Problem(SUMMARY_CODE, what, fix, self._where))
-        return {str(name): text for name, text in said.items() if isinstance(text, str)}
+        return {str(name): text for name, text in given.items() if isinstance(text, str)}
 
     def _problem(self, what: str, keys: Sequence[str]) -> None:
         fix = f"supported: {listing(keys)}" if len(keys) > 1 else f"correct {keys[0]!r}"
         self._problems.add(Problem(SUMMARY_CODE, f"{self._of} {what}", fix, self._where))
 
 
-def _subset(said: Any) -> Subset | None:
-    if isinstance(said, str):
-        return Subset(said)
-    is_pair = isinstance(said, list | tuple) and len(said) == 2 and all(isinstance(one, str) for one in said)
-    return Subset(*said) if is_pair else None
+def _subset(given: Any) -> Subset | None:
+    if isinstance(given, str):
+        return Subset(given)
+    is_pair = (
+        isinstance(given, list | tuple) and len(given) == 2 and all(isinstance(one, str) for one in given)
+    )
+    return Subset(*given) if is_pair else None

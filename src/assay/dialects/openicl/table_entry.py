@@ -31,32 +31,34 @@ _OPTION = Symbol("opencompass.datasets", "OptionSimAccEvaluator")
 _TABLE = Symbol("opencompass.datasets", "CustomDataset")
 
 
-def build_original_entry(path: str, columns: Sequence[str], said: Mapping[str, Any]) -> dict[str, Any] | None:
+def build_original_entry(
+    path: str, columns: Sequence[str], given: Mapping[str, Any]
+) -> dict[str, Any] | None:
     """Return the entry that the original creates for a table, or None.
 
-    `columns`: those of the first record. `said`: the settings, including `abbr`.
+    `columns`: those of the first record. `given`: the settings, including `abbr`.
     """
-    options = list(said.get("options") or _letters(columns))
-    kind = said.get("data_type") or ("mcq" if len(list(_letters(columns))) >= 2 else "qa")
-    method = said.get("infer_method") or "gen"
-    answer = said.get("output_column") or (_ANSWER if _ANSWER in columns else None)
+    options = list(given.get("options") or _letters(columns))
+    kind = given.get("data_type") or ("mcq" if len(list(_letters(columns))) >= 2 else "qa")
+    method = given.get("infer_method") or "gen"
+    answer = given.get("output_column") or (_ANSWER if _ANSWER in columns else None)
     if (kind, method) not in (("mcq", "gen"), ("mcq", "ppl"), ("qa", "gen")):
         return None
-    template = said.get("template")
+    template = given.get("template")
     if template is None:
-        template = _template(kind, method, options, answer, said)
+        template = _template(kind, method, options, answer, given)
     if template is None:
         return None
-    inputs = said.get("input_columns") or [name for name in columns if name != _ANSWER]
+    inputs = given.get("input_columns") or [name for name in columns if name != _ANSWER]
     reader = {"input_columns": list(inputs), "output_column": answer}
-    if said.get("test_range") is not None:
-        reader["test_range"] = said["test_range"]
+    if given.get("test_range") is not None:
+        reader["test_range"] = given["test_range"]
     evaluator: dict[str, Any] = {"type": _ACCURACY}
     if (kind, method) == ("mcq", "gen"):
         evaluator = {"type": _OPTION, "options": options}
     evaluation = {"evaluator": evaluator, **({"pred_role": "BOT"} if method == "gen" else {})}
     entry = {
-        "abbr": said["abbr"],
+        "abbr": given["abbr"],
         "type": _TABLE,
         "path": path,
         "reader_cfg": reader,
@@ -70,9 +72,9 @@ def build_original_entry(path: str, columns: Sequence[str], said: Mapping[str, A
     return entry if answer is None else {**entry, "eval_cfg": evaluation}
 
 
-def compute_table_version(columns: Sequence[str], said: Mapping[str, Any]) -> str | None:
+def compute_table_version(columns: Sequence[str], given: Mapping[str, Any]) -> str | None:
     """Return the six digits of the original's table version; None if it creates no entry."""
-    entry = build_original_entry("", columns, {"abbr": "", **said})
+    entry = build_original_entry("", columns, {"abbr": "", **given})
     return None if entry is None else hash_prompt(entry)
 
 
@@ -84,16 +86,16 @@ def _letters(columns: Sequence[str]) -> Iterator[str]:
 
 
 def _template(
-    kind: str, method: str, options: Sequence[str], answer: str | None, said: Mapping[str, Any]
+    kind: str, method: str, options: Sequence[str], answer: str | None, given: Mapping[str, Any]
 ) -> dict[str, Any] | None:
     """Return the default template of a table; None if the original cannot create one."""
     question = "{question}" if kind == "qa" else "Question: {question}"
     shown = "".join(f"\n{name}. {{{name}}}" for name in options) if kind == "mcq" else ""
-    human = _turn("HUMAN", said.get("human_prompt") or question + shown)
+    human = _turn("HUMAN", given.get("human_prompt") or question + shown)
     if kind == "qa" and answer is None:
         return {"round": [human]}
     usual = f"{{{answer}}}" if kind == "qa" else f"Answer: {{{answer}}}"
-    bot = said.get("bot_prompt")
+    bot = given.get("bot_prompt")
     bot = usual if bot is None else bot
     if method == "gen":
         return {"round": [human, _turn("BOT", bot)]}

@@ -75,7 +75,7 @@ def _message(value: Any) -> tuple[Role, str]:
 
 
 def build_turn_requests(
-    said: RowConversation, mode: TurnMode, sampling: Sampling, *, is_chat: bool
+    given: RowConversation, mode: TurnMode, sampling: Sampling, *, is_chat: bool
 ) -> list[Generate]:
     """Return the generation requests: all turns in one conversation, or each turn separately.
 
@@ -83,20 +83,20 @@ def build_turn_requests(
     right answers. `last`: only the last turn, preceded by the right answers.
     """
     if mode == "every":
-        return [Generate(_prompt(said, 0, is_chat), sampling, tuple(said.users[1:]))]
-    wanted = range(len(said.users)) if mode == "every_with_gt" else [len(said.users) - 1]
-    return [Generate(_prompt(said, turn, is_chat), sampling) for turn in wanted]
+        return [Generate(_prompt(given, 0, is_chat), sampling, tuple(given.users[1:]))]
+    wanted = range(len(given.users)) if mode == "every_with_gt" else [len(given.users) - 1]
+    return [Generate(_prompt(given, turn, is_chat), sampling) for turn in wanted]
 
 
-def _prompt(said: RowConversation, turn: int, is_chat: bool) -> Prompt:
+def _prompt(given: RowConversation, turn: int, is_chat: bool) -> Prompt:
     """Return the prompt for one turn: the turns before it, with their right answers."""
-    messages = [Message("system", text) for text in said.system]
+    messages = [Message("system", text) for text in given.system]
     for number in range(turn):
-        reference = said.references[number]
+        reference = given.references[number]
         if reference is None:
             raise UnreadableTurns(f"turn {number + 1} has no right answer, which the next turn needs")
-        messages += [Message("user", said.users[number]), Message("assistant", reference)]
-    messages.append(Message("user", said.users[turn]))
+        messages += [Message("user", given.users[number]), Message("assistant", reference)]
+    messages.append(Message("user", given.users[turn]))
     return tuple(messages) if is_chat else _AFTER_TURN.join(message.text for message in messages)
 
 
@@ -164,7 +164,7 @@ class ConfigTask(DescribedTask):
             made.append(make_request(self._spec.name, sample.id, track, role, index, ask, *shown_here, place))
         return made
 
-    def shown(self, sample: Sample, method: Method) -> Prompt:
+    def preview_prompt(self, sample: Sample, method: Method) -> Prompt:
         """Return a row's prompt up to the answer, for display."""
         ask = self.requests(sample)[0].ask
         if isinstance(ask, Generate | Labels):
@@ -234,8 +234,8 @@ class ConfigTask(DescribedTask):
     def _build_chat_asks(self, row: Mapping[str, Any]) -> Iterator[tuple[str, int, Ask]]:
         asking, sampling = self._asking, self._sampling(row)
         one = msgspec.structs.replace(sampling, n=1)
-        said = asking.conversation(row)
-        asks = build_turn_requests(said, asking.inference.turn_mode, one, is_chat=asking.is_chat)
+        conversation = asking.conversation(row)
+        asks = build_turn_requests(conversation, asking.inference.turn_mode, one, is_chat=asking.is_chat)
         for repeat in range(sampling.n):
             for turn, ask in enumerate(asks):
                 yield "answer", repeat * len(asks) + turn, ask

@@ -177,7 +177,7 @@ class AuthorModules:
         if level == 0 and root not in self._roots:
             return builtins.__import__(name, globals, locals, fromlist or (), level)
         full = self._resolve_name(name, level, globals)
-        module = self._found(full)
+        module = self._find_module(full)
         self._note(globals, module)
         if not fromlist:
             return module if level else self._modules[root]
@@ -185,7 +185,7 @@ class AuthorModules:
             if wanted != "*" and not hasattr(module, wanted) and not self._try_add_name(full, wanted):
                 submodule = f"{full}.{wanted}"
                 if submodule in self._modules or self._find_module_file(submodule) is not None:
-                    self._note(globals, self._found(submodule))
+                    self._note(globals, self._find_module(submodule))
                 else:
                     known = [known for known in vars(module) if not known.startswith("__")]
                     raise ImportError(
@@ -232,9 +232,9 @@ class AuthorModules:
 
     def load(self, name: str) -> ModuleType:
         """Return a module of the package by its full name: from the table, or a file of the folder."""
-        return self._found(name)
+        return self._find_module(name)
 
-    def _found(self, name: str) -> ModuleType:
+    def _find_module(self, name: str) -> ModuleType:
         if name in self._modules:
             return self._modules[name]
         path = self._find_module_file(name)

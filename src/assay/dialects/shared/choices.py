@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from assay.core.names import compose_name
+from assay.core.response import Failure
 from assay.dialects.shared.template import get_field
 
 AnswerForm: TypeAlias = Literal["label", "text", "index0", "index1"]
@@ -238,3 +239,10 @@ class AnswerFormCounts:
             for other in ANSWER_FORMS
             if other != form and self.fits[other] == self.n and frozenset((form, other)) in self.differ
         )
+
+
+UNKNOWN_LABEL = Failure(
+    "unknown_label",
+    "the server returned only its top tokens, and a label is not among them: its probability is not known",
+)
+"""Used instead of 0, with which code that divides or takes logarithms would compute a wrong number."""

@@ -19,16 +19,16 @@ _NUMBERS = 1 << 64
 class Shots(NamedTuple):
     """The examples of one prompt, in prompt order."""
 
-    shown: Sequence[Sample] = ()
+    samples: Sequence[Sample] = ()
     n_left_out: int = 0
     """Number of examples dropped because the prompt would be too long."""
 
     def at_most(self, n: int | None, *, drops_last: bool = False) -> Shots:
         """Return at most n examples: the nearest to the question, or with `drops_last` the furthest."""
-        if n is None or len(self.shown) <= n:
+        if n is None or len(self.samples) <= n:
             return self
-        excess = len(self.shown) - n
-        kept = self.shown[:-excess] if drops_last else self.shown[excess:]
+        excess = len(self.samples) - n
+        kept = self.samples[:-excess] if drops_last else self.samples[excess:]
         return Shots(kept, self.n_left_out + excess)
 
 
@@ -48,11 +48,11 @@ class ShotPool:
     ) -> None:
         """Store the pool. `keep`: creates the list of possible examples, which may be on disk."""
         # Each member's question is stored as a number, because comparing numbers is faster than texts.
-        self._asked = array("Q")
+        self._question_hashes = array("Q")
         self._question = question
         self.members = keep(self._noted(pool))
         """The samples that can be examples."""
-        self._in_order = sort_numbers(self._asked)
+        self._in_order = sort_numbers(self._question_hashes)
         self._n_shots = n_shots
         self.policy = policy
         self._seed = seed
@@ -90,13 +90,13 @@ class ShotPool:
             chosen = make_random(self._seed, self._task, sample.id, "shots").sample(
                 range(len(self.members)), wanted
             )
-        return [i for i in chosen if self._asked[i] != own][: self._n_shots]
+        return [i for i in chosen if self._question_hashes[i] != own][: self._n_shots]
 
     def _noted(self, pool: Iterable[Sample]) -> Iterator[Sample]:
         """Yield the samples that can be examples, and record their questions."""
         for sample in pool:
             if sample.is_graded:
-                self._asked.append(self._number(sample))
+                self._question_hashes.append(self._number(sample))
                 yield sample
 
     def _number(self, sample: Sample) -> int:

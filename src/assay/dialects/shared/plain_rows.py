@@ -1,10 +1,10 @@
-"""Conversion of authors' rows to plain data that can be stored and hashed."""
+"""Authors' rows: conversion to plain data that can be stored and hashed, and conversion on access."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Generic, TypeVar, overload
 
 import msgspec
 
@@ -39,3 +39,33 @@ def _encode_value(value: Any) -> Any:
     """Return plain data for another library's numbers and arrays, and a text for anything else."""
     listed = getattr(value, "tolist", None)
     return listed() if callable(listed) else str(value)
+
+
+Row = TypeVar("Row")
+Made = TypeVar("Made")
+
+
+class LazyRows(Sequence[Made], Generic[Row, Made]):
+    """A sequence that stores no items, because rows and items may not fit into memory."""
+
+    def __init__(self, rows: Sequence[Row], make: Callable[[Row], Made]) -> None:
+        """Store the rows and a function that returns the same item for a row on every call."""
+        self._rows = rows
+        self._make = make
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[Made]:
+        return map(self._make, self._rows)
+
+    @overload
+    def __getitem__(self, at: int) -> Made: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Made]: ...
+
+    def __getitem__(self, at: int | slice) -> Made | Sequence[Made]:
+        if isinstance(at, slice):
+            return [self[place] for place in range(*at.indices(len(self)))]
+        return self._make(self._rows[at])

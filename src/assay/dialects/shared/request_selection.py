@@ -89,12 +89,12 @@ def select_rows(
     return tuple(make_random(seed, task, "sampling_mode").sample(again, n))
 
 
-def order_samples(found: Mapping[int, Sample], chosen: tuple[int, ...]) -> Iterator[Sample]:
+def order_samples(by_position: Mapping[int, Sample], chosen: tuple[int, ...]) -> Iterator[Sample]:
     """Yield samples by position. A repeated sample has its own id and the cluster of the first."""
-    ids = {sample.id for sample in found.values()}
+    ids = {sample.id for sample in by_position.values()}
     total, so_far = Counter(chosen), Counter[int]()
     for position in chosen:
-        sample = found[position]
+        sample = by_position[position]
         if total[position] > 1:
             so_far[position] += 1
             sample = _repeat_sample(sample, so_far[position], ids)

@@ -26,13 +26,13 @@ class StoredSamples(Sequence[Sample]):
     """
 
     def __init__(self, samples: Iterable[Sample]) -> None:
-        self._held: list[Sample] = []
+        self._in_memory: list[Sample] = []
         self._ends = array("Q")
         """The end position in the file of each sample that is not in memory."""
         room = _MEMORY_CHARS
         source = iter(samples)
         for sample in source:
-            self._held.append(sample)
+            self._in_memory.append(sample)
             room -= _SAMPLE_CHARS + sum(len(value) for value in sample.fields.values() if type(value) is str)
             if room <= 0:
                 break
@@ -40,7 +40,7 @@ class StoredSamples(Sequence[Sample]):
         self._store(source)
 
     def __len__(self) -> int:
-        return len(self._held) + len(self._ends)
+        return len(self._in_memory) + len(self._ends)
 
     @overload
     def __getitem__(self, at: int) -> Sample: ...
@@ -54,7 +54,7 @@ class StoredSamples(Sequence[Sample]):
         if not -len(self) <= at < len(self):
             raise IndexError(at)
         at %= len(self)
-        return self._held[at] if at < len(self._held) else self._read(at - len(self._held))
+        return self._in_memory[at] if at < len(self._in_memory) else self._read(at - len(self._in_memory))
 
     def _read(self, nth: int) -> Sample:
         begin = self._ends[nth - 1] if nth else 0

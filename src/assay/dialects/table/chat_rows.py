@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from assay.core.errors import AuthorError, Problem, listing, suggest_name
+from assay.core.errors import AuthorError, Problem, listing
 from assay.core.origin import Origin
 from assay.core.prompt import Message
+from assay.core.setting_names import name_setting
 from assay.dialects.shared.choices import read_option_list
 from assay.dialects.shared.messages import (
     BadConversation,
@@ -32,7 +33,7 @@ from assay.dialects.shared.messages import (
 )
 from assay.dialects.shared.template import get_field
 from assay.dialects.table.column_words import suggest_role
-from assay.dialects.table.meta import TableMeta
+from assay.dialects.table.meta import TableMeta, build_unknown_column_problem
 from assay.dialects.table.readings import AmbiguousTableError, Reading
 from assay.dialects.table.row_adapters import AdaptedSource, RowProblem
 from assay.sources.record import Record
@@ -163,13 +164,12 @@ def _messages_column(source: Source, meta: TableMeta, sample: Sequence[dict[str,
 def _check_named(source: Source, meta: TableMeta) -> None:
     name = meta.messages_column or ""
     if name not in source.columns and name.split(".")[0] not in source.columns:
-        what = f"there is no column {name!r} (named by 'messages_column'){suggest_name(name, source.columns)}"
-        what += f"; the columns are {listing(source.columns)}"
-        raise AuthorError(Problem("TABLE-001", what, "correct --messages-column", Origin(source.path)))
+        raise AuthorError(build_unknown_column_problem(name, "messages_column", source.columns, source.path))
     other = next((key for key in ("template", "human_prompt", "bot_prompt") if getattr(meta, key)), None)
     if other is not None:
-        what = f"'messages_column' and {other!r} are both given, but each defines the whole prompt"
-        fix = f"remove --messages-column, or remove {other!r}"
+        first, second = name_setting("messages_column"), name_setting(other)
+        what = f"{first} and {second} are both given, but each defines the whole prompt"
+        fix = f"remove {first}, or remove {second}"
         raise AuthorError(Problem("TABLE-031", what, fix, Origin(source.path)))
 
 
@@ -225,9 +225,9 @@ def _answer_column(
         return None
     if meta.output_column is not None:
         if meta.output_column not in columns and meta.output_column.split(".")[0] not in columns:
-            what = f"there is no column {meta.output_column!r} (named by 'output_column')"
-            what += f"{suggest_name(meta.output_column, columns)}; the columns are {listing(columns)}"
-            raise AuthorError(Problem("TABLE-001", what, "correct --answer-column", Origin(source.path)))
+            raise AuthorError(
+                build_unknown_column_problem(meta.output_column, "output_column", columns, source.path)
+            )
         return meta.output_column
     filled = [
         name
@@ -265,12 +265,12 @@ def _build_ambiguity_error(source: Source, what: str, readings: Sequence[Reading
     return AmbiguousTableError(source.path, what, readings, code="TABLE-031")
 
 
-def _build_pairs_error(source: Source, found: Sequence[str]) -> AuthorError:
+def _build_pairs_error(source: Source, columns: Sequence[str]) -> AuthorError:
     what = (
         "the rows are preference pairs ('chosen' and 'rejected'): they show which of two replies is better, "
         "not which reply is right"
     )
-    prompt = next((name for name in found if name not in _PAIR), "chosen")
+    prompt = next((name for name in columns if name not in _PAIR), "chosen")
     fix = (
         "to score replies against the preferred one, run "
         f"`assay run {shlex.quote(source.path)} --messages-column {prompt} --answer-column chosen`"

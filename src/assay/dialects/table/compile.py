@@ -18,6 +18,7 @@ from assay.core.names import compose_name
 from assay.core.origin import Origin
 from assay.core.request import Sampling
 from assay.core.sample import Sample
+from assay.core.setting_names import list_settings, name_setting, naming_settings
 from assay.core.sizes import format_size
 from assay.core.task import TaskSettings, TaskSpec
 from assay.dialects.shared.choices import ANSWER_FORMS
@@ -30,7 +31,7 @@ from assay.dialects.table.answer_columns import AnswerColumnsSource
 from assay.dialects.table.differences import find_differences
 from assay.dialects.table.label_map import LabelMap
 from assay.dialects.table.layout import FULL_QUESTION, OPTION_LIST, Layout, build_template_values
-from assay.dialects.table.meta import SeveralRight, TableMeta, meta_path, read_meta, read_methods
+from assay.dialects.table.meta import META_FIELDS, SeveralRight, TableMeta, meta_path, read_meta, read_methods
 from assay.dialects.table.prompts import (
     CHAT_STOPS,
     ChatDialogue,
@@ -69,7 +70,7 @@ class CompiledTable(Compilation[TableTask | TextTask], frozen=True):
 
     survey: Survey
     pool: ShotPool | None
-    said: TableMeta = TableMeta()
+    given: TableMeta = TableMeta()
     """All given settings: command line or config entry first, then the meta file."""
 
 
@@ -100,8 +101,25 @@ def compile_table(
     inference. `find_split` maps (this file, split name) to another file, for shots.
     """
     notes: list[str] = []
-    model = model or ModelDefaults()
-    meta, meta_where = _read_all_settings(path, given or TableMeta(), meta_file, notes)
+    given = given or TableMeta()
+    in_file, file = _read_meta_file(path, meta_file, notes)
+    meta = given.over(in_file)
+    own = [key for key in META_FIELDS if getattr(in_file, key) is not None and getattr(given, key) is None]
+    with naming_settings({key: f'"{key}" in {file.name}' for key in own}):
+        where = Origin(str(file) if _has_own_prompt(in_file, given) else path)
+        return _compile(path, settings, meta, where, notes, find_split, model or ModelDefaults())
+
+
+def _compile(
+    path: str,
+    settings: TaskSettings,
+    meta: TableMeta,
+    meta_where: Origin,
+    notes: list[str],
+    find_split: Callable[[str, str], str] | None,
+    model: ModelDefaults,
+) -> CompiledTable:
+    """Compile a table whose settings are read; `meta_where`: where the prompt is defined."""
     source = _open_table(path, meta.file_settings, settings)
     notes += (*_list_document_notes(source), *source.notes)
     notes += _check_media(source, meta)
@@ -220,10 +238,10 @@ def compile_table(
 
 
 def _finish(
-    task: TableTask | TextTask, survey: Survey, pool: ShotPool | None, notes: list[str], said: TableMeta
+    task: TableTask | TextTask, survey: Survey, pool: ShotPool | None, notes: list[str], given: TableMeta
 ) -> CompiledTable:
     facts = describe_settings(survey, task.spec)
-    return CompiledTable(task, tuple(notes), survey.layout.data_type, tuple(facts), survey, pool, said)
+    return CompiledTable(task, tuple(notes), survey.layout.data_type, tuple(facts), survey, pool, given)
 
 
 def _survey_all(source: Source, meta: TableMeta, settings: TaskSettings) -> Survey:
@@ -262,10 +280,10 @@ def _matching_notes(
     notes = []
     if meta.match is not None and (is_faithful or layout.data_type != "qa"):
         why = "faithful runs compare literally" if is_faithful else f"this is a {layout.data_type} table"
-        notes.append(f"match {meta.match!r} applies to free-form answers only: {why}")
+        notes.append(f"{name_setting('match')} applies to free-form answers only: {why}")
     if meta.several_right is not None and several_right is None:
         why = "faithful runs count any right option" if is_faithful else "no row has several right options"
-        notes.append(f"several_right {meta.several_right!r} has no effect: {why}")
+        notes.append(f"{name_setting('several_right')} has no effect: {why}")
     others = [method for method in methods if method != Method.GEN]
     if several_right == "exact" and others:
         notes.append(f"{listing(others)} can choose only one option: any of several right options counts")
@@ -278,11 +296,12 @@ def _check_label_map(
     """Raise if the per-label prompts cannot be compared."""
     others = [method for method in methods if method != Method.PPL]
     if others:
-        what = f"key 'template': per-label templates need method ppl, not {listing(others)}"
+        what = f"{name_setting('template')}: per-label templates need method ppl, not {listing(others)}"
         fix = 'use --method ppl ("infer_method": "ppl"), or write one template for all labels'
         raise PlanError(Problem("TABLE-006", what, fix, where))
     if is_chat and not label_map.differs_in_reply:
-        what = "key 'template': per-label templates differ before the last turn, which a chat cannot score"
+        what = f"{name_setting('template')}: per-label templates differ before the last turn, "
+        what += "which a chat cannot score"
         fix = "move the differing text to the last turn, with role BOT, or send plain text with --chat off"
         raise PlanError(Problem("TABLE-006", what, fix, where))
 
@@ -379,28 +398,34 @@ def _list_ignored_settings(meta: TableMeta, layout: Layout, settings: TaskSettin
     notes = []
     given = [name for name in ("windows", "window_tokens", "stride") if getattr(meta, name) is not None]
     if given:
-        notes.append(f"{listing(given)} apply to plain texts, not to a {layout.data_type} table; ignored")
+        notes.append(
+            f"{list_settings(given)} apply to plain texts, not to a {layout.data_type} table; ignored"
+        )
     if layout.length_column is not None and (settings.max_tokens or meta.max_tokens):
-        where = "'output_config'" if meta.output_config else f"column {layout.length_column!r}"
-        notes.append(f"{where} sets the answer length; max_tokens applies only to rows without one")
+        where = name_setting("output_config") if meta.output_config else f"column {layout.length_column!r}"
+        notes.append(
+            f"{where} sets the answer length; {name_setting('max_tokens')} applies only to rows without one"
+        )
     return notes
 
 
-def _read_all_settings(
-    path: str, meta: TableMeta, meta_file: str | None, notes: list[str]
-) -> tuple[TableMeta, Origin]:
+def _read_meta_file(path: str, meta_file: str | None, notes: list[str]) -> tuple[TableMeta, Path]:
+    """Return the settings of a table's meta file, empty if there is none, and the path of the file."""
     file = find_on_disk(Path(meta_file) if meta_file else meta_path(Path(path)))
     if not file.exists() and not file.is_symlink():
         if meta_file:
             raise AuthorError(
                 Problem("TABLE-002", "there is no such meta file", "correct --meta", Origin(str(file)))
             )
-        return meta, Origin(path)
-    in_file = read_meta(file, notes)
+        return TableMeta(), file
+    return read_meta(file, notes), file
+
+
+def _has_own_prompt(in_file: TableMeta, given: TableMeta) -> bool:
+    """Whether the prompt is the one of the meta file."""
     has_prompt = in_file.template or in_file.human_prompt or in_file.bot_prompt
-    is_overridden = meta.template or (meta.human_prompt and meta.bot_prompt)
-    where = Origin(str(file)) if has_prompt and not is_overridden else Origin(path)
-    return meta.over(in_file), where
+    is_overridden = given.template or (given.human_prompt and given.bot_prompt)
+    return bool(has_prompt and not is_overridden)
 
 
 def _methods(settings: TaskSettings, meta: TableMeta, layout: Layout, source: Source) -> tuple[Method, ...]:
@@ -627,7 +652,7 @@ def _parse_range(test_range: str | None, n_rows: int, source: Source) -> range:
         raise AuthorError(
             Problem(
                 "TABLE-004",
-                f"key 'test_range': found {test_range!r}, expected a slice",
+                f"{name_setting('test_range')}: found {test_range!r}, expected a slice",
                 'write, for example, "[0:100]"',
                 Origin(source.path),
             )

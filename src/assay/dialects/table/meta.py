@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -26,6 +27,7 @@ from assay.core.method import Method
 from assay.core.origin import Origin
 from assay.core.request import WindowScheme
 from assay.core.sampling_bounds import Length
+from assay.core.setting_names import name_setting
 from assay.dialects.shared.request_selection import OutputConfig, Positive, SamplingMode
 from assay.dialects.table.eval_task import EvalTask
 from assay.sources.file_settings import FileSettings
@@ -168,6 +170,14 @@ def read_methods(meta: TableMeta, path: str) -> tuple[Method, ...]:
     return tuple(map(Method, names))
 
 
+def build_unknown_column_problem(name: str, key: str, columns: Sequence[str], path: str) -> Problem:
+    """Return the problem of a setting that names a column which the table does not have."""
+    given = name_setting(key)
+    what = f"there is no column {name!r} (named by {given}){suggest_name(name, columns)}; "
+    what += f"the columns are {listing(columns)}"
+    return Problem("TABLE-001", what, f"correct {given}, or rename the column", Origin(path))
+
+
 def meta_path(data_path: Path) -> Path:
     """Return the path of a table's meta file: the full file name plus `.meta.json`."""
     return data_path.with_name(data_path.name + ".meta.json")
@@ -199,15 +209,19 @@ def _build_unreadable_problem(path: Path, error: OSError) -> Problem:
     return Problem("TABLE-002", what, fix, Origin(str(path)))
 
 
-def to_meta(values: dict[str, Any], where: Origin) -> TableMeta:
-    """Check keys and types of settings and return them; raise all problems at once."""
+def to_meta(values: dict[str, Any], where: Origin | None = None) -> TableMeta:
+    """Check keys and types of settings and return them; raise all problems at once.
+
+    `where`: the file that contains them; None: messages name what the person wrote.
+    """
+    name = name_setting if where is None else repr
     problems = Problems()
     for key in values:
         if key not in META_FIELDS:
             problems.add(
                 Problem(
                     "TABLE-003",
-                    f"unknown key {key!r}{suggest_name(key, META_FIELDS)}",
+                    f"unknown key {name(key)}{suggest_name(key, META_FIELDS)}",
                     "correct the key, or delete it; docs/formats/table.md lists all keys",
                     where,
                 )
@@ -222,7 +236,7 @@ def to_meta(values: dict[str, Any], where: Origin) -> TableMeta:
                 problems.add(
                     Problem(
                         "TABLE-004",
-                        f"key {key!r}: found {_format_beginning(value)}: {error}"
+                        f"key {name(key)}: found {_format_beginning(value)}: {error}"
                         f"{format_allowed_values(kinds[key])}{_EXPECTED.get(key, '')}",
                         "correct the value",
                         where,

@@ -16,6 +16,7 @@ from assay.core.errors import AuthorError, Problem, listing, suggest_name
 from assay.core.media import Text
 from assay.core.origin import Origin
 from assay.core.prompt import AFTER_TURN, Message, Role
+from assay.core.setting_names import name_setting
 from assay.dialects.shared.dialogue import Dialogue, DialogueOpening, RoleMarks, TemplateTurn
 from assay.dialects.shared.messages import to_message
 from assay.dialects.shared.template import BraceTemplate, compile_template, get_field
@@ -50,7 +51,7 @@ class ChatDialogue(Dialogue):
         if chat:
             history = tuple(messages)
             return DialogueOpening("", "", history, history, history)
-        turns = [(message.role, message.shown) for message in messages]
+        turns = [(message.role, message.display_text) for message in messages]
         if self._marks is not None:
             text = self._marks.begin + self._marks.text(turns) + self._marks.reply("")
             context = text.rstrip(" ")
@@ -300,7 +301,7 @@ def _build_template_error(what: str, where: Origin) -> AuthorError:
     return AuthorError(
         Problem(
             "TABLE-006",
-            f"key 'template': {what}",
+            f"{name_setting('template')}: {what}",
             'write a text, or {"round": [{"role": "HUMAN", "prompt": "..."}, '
             '{"role": "BOT", "prompt": "{answer}"}]}',
             where,

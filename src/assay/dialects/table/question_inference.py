@@ -130,17 +130,17 @@ def _reject_several_questions(table: Evidence, question: Column, context: list[C
             raise AmbiguousTableError(table.path, what, [reading], column=question.name)
 
 
-def _quoted_words(table: Evidence, shown: list[Column]) -> list[Column]:
+def _quoted_words(table: Evidence, columns: list[Column]) -> list[Column]:
     """Return the columns of words that the shown texts contain, and that the question is about.
 
     Where no text asks, a word beside it says what is meant: the word of two sentences, a pronoun, an aspect.
     """
     answers = {column.name for column in find_named_answers(table)}
-    passages = [column for column in shown if column.is_text]
+    passages = [column for column in columns if column.is_text]
     asides = ("id", "group", "explanation", "prediction", "tests", "distractor", "answer", "option")
     found = []
     for column in table.free():
-        is_candidate = column.is_text and column.parent is None and column not in shown
+        is_candidate = column.is_text and column.parent is None and column not in columns
         if not is_candidate or column.name in answers or table.role(column) in asides:
             continue
         if parse_numbered_name(column.name) is not None or any(

@@ -17,6 +17,7 @@ import msgspec
 from assay.core.errors import AuthorError, Problem, Problems, listing, suggest_name
 from assay.core.ids import rank
 from assay.core.origin import Origin
+from assay.core.setting_names import name_setting
 from assay.dialects.shared.choices import (
     ANSWER_FORMS,
     AnswerFormCounts,
@@ -38,7 +39,7 @@ from assay.dialects.table.layout import (
     parse_content_id,
     read_printed_answer,
 )
-from assay.dialects.table.meta import TableMeta
+from assay.dialects.table.meta import TableMeta, build_unknown_column_problem
 from assay.dialects.table.readings import PLACEHOLDER, AmbiguousTableError, Reading
 from assay.sources.record import Record
 
@@ -210,7 +211,7 @@ def _require_columns(table: Table, meta: TableMeta) -> None:
         named = getattr(meta, key)
         for name in (named,) if isinstance(named, str) else named or ():
             if name not in columns and name.split(".")[0] not in columns:
-                problems.add(_build_missing_problem(table, name, columns, f"named by {key!r}"))
+                problems.add(_build_unknown_problem(table, name, key))
     problems.raise_if_any()
 
 
@@ -342,8 +343,9 @@ def _settle_texts(table: Table, meta: TableMeta, notes: list[str], problems: Pro
         notes.append(f"the rows are plain texts (column {TEXT_NAME!r}): measuring their perplexity")
     named = meta.input_columns or (TEXT_NAME,)
     if len(named) > 1:
-        what = f"'input_columns' names {listing(named)}, but a table of plain texts has a single text column"
-        problems.add(Problem("TABLE-016", what, "name one column with --input-columns", Origin(table.path)))
+        given = name_setting("input_columns")
+        what = f"{given} names {listing(named)}, but a table of plain texts has a single text column"
+        problems.add(Problem("TABLE-016", what, f"name one column with {given}", Origin(table.path)))
     elif meta.input_columns is None and TEXT_NAME not in columns:
         problems.add(_build_missing_problem(table, TEXT_NAME, columns, "a table of plain texts needs it"))
     problems.raise_if_any()
@@ -370,7 +372,7 @@ def _settle_options(
         options = options[0]
     for name in (options,) if isinstance(options, str) else options:
         if name not in columns and name.split(".")[0] not in columns:
-            problems.add(_build_missing_problem(table, name, columns, "named by 'options'"))
+            problems.add(_build_unknown_problem(table, name, "options"))
     if not options and meta.data_type != "qa" and not (meta.distractors or meta.label_names):
         options = find_option_columns(columns) or _find_lettered_inputs(table, meta)
         if not options:
@@ -441,6 +443,11 @@ def _is_letter(name: str) -> bool:
 
 def _find_known_column(names: tuple[str, ...], columns: tuple[str, ...] | list[str]) -> str | None:
     return next((name for name in names if name in columns), None)
+
+
+def _build_unknown_problem(table: Table, name: str, key: str) -> Problem:
+    """Return the problem of a setting that names a column which the table does not have."""
+    return build_unknown_column_problem(name, key, table.columns, table.path)
 
 
 def _build_missing_problem(table: Table, name: str, columns: tuple[str, ...], why: str) -> Problem:
@@ -581,7 +588,7 @@ def _collect_bad_answers(table: Table, layout: Layout) -> AuthorError:
         options = layout.get_options(record.fields)
         if layout.get_gold(record.fields, options) is None:
             problems.add(_build_answer_problem(layout, record, layout.get_answer(record.fields), options))
-    return AuthorError(problems.kept, total=problems.total)
+    return AuthorError(problems.first, total=problems.total)
 
 
 def _build_answer_problem(layout: Layout, record: Record, answer: Any, options: Options | None) -> Problem:

@@ -126,7 +126,7 @@ class TableTask(DescribedTask):
 
     def _opening(self, sample: Sample, method: Method, shots: Shots) -> DialogueOpening:
         style = self._style(method)
-        solved = [style.build_solved_values(shot) for shot in shots.shown]
+        solved = [style.build_solved_values(shot) for shot in shots.samples]
         return style.dialogue.opening(build_template_values(sample), solved, chat=self._prompting.is_chat)
 
     def _style(self, method: Method) -> AnswerStyle:
@@ -135,7 +135,7 @@ class TableTask(DescribedTask):
             return prompting.ppl_style
         return prompting.gen_style or prompting.style if method == Method.GEN else prompting.style
 
-    def shown(self, sample: Sample, method: Method) -> Prompt:
+    def preview_prompt(self, sample: Sample, method: Method) -> Prompt:
         """Return a sample's prompt, for display."""
         if self._prompting.label_map is not None:
             prompt, start = self._labelled(sample, self._shots(sample))[0]
@@ -176,7 +176,7 @@ class TableTask(DescribedTask):
 
     def _labelled(self, sample: Sample, shots: Shots) -> list[tuple[Prompt, int]]:
         assert self._prompting.label_map is not None
-        return self._prompting.label_map.spans(sample, shots.shown, is_chat=self._prompting.is_chat)
+        return self._prompting.label_map.spans(sample, shots.samples, is_chat=self._prompting.is_chat)
 
     def _build_label_ppl_requests(self, sample: Sample, shots: Shots) -> Iterator[Request]:
         for i, (prompt, start) in enumerate(self._labelled(sample, shots)):
@@ -222,7 +222,7 @@ class TableTask(DescribedTask):
     def _request(
         self, sample: Sample, track: Method, role: str, index: int, ask: Ask, shots: Shots
     ) -> Request:
-        n_shots, n_left_out = len(shots.shown), shots.n_left_out
+        n_shots, n_left_out = len(shots.samples), shots.n_left_out
         return make_request(self._spec.name, sample.id, track, role, index, ask, n_shots, n_left_out)
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from assay.core.errors import PlanError, Problem, listing
+from assay.core.errors import PlanError, Problem
 from assay.core.method import Method
 from assay.core.origin import Origin
 from assay.core.prompt import Prompt
 from assay.core.request import Request, Span, Windows, make_request
 from assay.core.sample import Sample
+from assay.core.setting_names import list_settings
 from assay.core.task import ComponentSpec, Scorer, TaskSettings, TaskSpec
 from assay.dialects.shared.described_task import DescribedTask
 from assay.dialects.table.layout import hash_content
@@ -51,7 +52,7 @@ def check_texts(path: str, meta: TableMeta, settings: TaskSettings) -> None:
     if settings.shots:
         reject(f"{settings.shots} shots requested, but plain texts have no solved examples", "remove --shots")
     if unused := [key for key in _QUESTION_KEYS if getattr(meta, key) is not None]:
-        reject(f"{listing(unused)} given, but a plain text has no prompt and no answer", "remove them")
+        reject(f"{list_settings(unused)} given, but a plain text has no prompt and no answer", "remove them")
     windows = build_windows(meta)
     if windows.stride is not None and windows.scheme != "hf-stride":
         reject(
@@ -63,10 +64,11 @@ def check_texts(path: str, meta: TableMeta, settings: TaskSettings) -> None:
             f"a stride of {windows.stride:,} tokens skips tokens between windows of {windows.length:,}",
             "use a stride of at most --window-tokens",
         )
-    if is_joined(windows) and (meta.category_column or meta.cluster_column):
+    groups = [key for key in ("category_column", "cluster_column") if getattr(meta, key)]
+    if is_joined(windows) and groups:
         reject(
             f"{windows.scheme!r} windows join all texts into one, so there are no groups or clusters",
-            "use --windows classic, or remove category_column and cluster_column",
+            f"use --windows classic, or remove {list_settings(groups)}",
         )
     if problems:
         raise PlanError(problems)
@@ -99,7 +101,7 @@ class TextTask(DescribedTask):
         """Return the scorer."""
         return [ComponentSpec("text_likelihood", {"track": Method.PPL})]
 
-    def shown(self, sample: Sample, method: Method) -> Prompt:
+    def preview_prompt(self, sample: Sample, method: Method) -> Prompt:
         """Return the beginning of a text, for display."""
         text = self._text(sample)
         if len(text) <= _SHOWN_CHARS:

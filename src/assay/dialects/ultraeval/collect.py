@@ -16,7 +16,6 @@ from typing import NamedTuple
 from assay.core.errors import AuthorError, Problem, listing, suggest_name
 from assay.core.method import Method
 from assay.core.origin import Origin
-from assay.dialects.ultraeval.arguments import TransformArguments
 from assay.dialects.ultraeval.config import TaskConfig, format_task_part, read_configs
 from assay.dialects.ultraeval.detect import (
     DatasetName,
@@ -24,6 +23,7 @@ from assay.dialects.ultraeval.detect import (
     is_config_file,
     is_dataset_folder,
 )
+from assay.dialects.ultraeval.parameters import TransformArguments
 from assay.sources.dataset_folder import DatasetMissing
 from assay.sources.files import find_suffix
 
@@ -125,23 +125,23 @@ class CollectedTask(NamedTuple):
         return f"{self.dataset}_{self.task}_{find_recipe_method(method)}"
 
 
-def collect_tasks(name: str, asked: TransformArguments) -> list[CollectedTask]:
+def collect_tasks(name: str, arguments: TransformArguments) -> list[CollectedTask]:
     """Return the selected tasks of a name."""
     named = DatasetName.of(name)
     if not named.path.exists():
         raise AuthorError(_build_no_path_problem(named.path))
     if named.path.is_dir():
         written = [
-            task for folder in find_dataset_folders(named.path) for task in _collect_folder(folder, asked)
+            task for folder in find_dataset_folders(named.path) for task in _collect_folder(folder, arguments)
         ]
-    elif named.path.suffix == ".json" and (asked.transform is None or is_config_file(named.path)):
-        written = _group_methods(_collect_configs(named.path, None, asked))
+    elif named.path.suffix == ".json" and (arguments.transform is None or is_config_file(named.path)):
+        written = _group_methods(_collect_configs(named.path, None, arguments))
     elif named.path.suffix == ".py":
-        written = _collect_script(named.path, asked)
+        written = _collect_script(named.path, arguments)
     else:
-        written = _collect_data_file(named.path, asked)
+        written = _collect_data_file(named.path, arguments)
     chosen = _select_tasks(written, named)
-    if asked.data is None:
+    if arguments.data is None:
         for task in chosen:
             _require_data(task)
     return chosen
@@ -186,10 +186,10 @@ class _MethodRecipe(NamedTuple):
     recipe: Recipe
 
 
-def _group_methods(found: Iterable[_MethodRecipe]) -> list[CollectedTask]:
+def _group_methods(method_recipes: Iterable[_MethodRecipe]) -> list[CollectedTask]:
     """Group the methods of a task: those with the same name and the same data."""
     groups: dict[tuple[str, str, Path], dict[Method, Recipe]] = {}
-    for entry in found:
+    for entry in method_recipes:
         recipes = groups.setdefault((entry.dataset, entry.task, entry.data), {})
         if entry.method in recipes:
             earlier = recipes[entry.method].config_path
@@ -202,22 +202,24 @@ def _group_methods(found: Iterable[_MethodRecipe]) -> list[CollectedTask]:
     return [CollectedTask(*key, recipes) for key, recipes in groups.items()]
 
 
-def _collect_folder(folder: Path, asked: TransformArguments) -> list[CollectedTask]:
+def _collect_folder(folder: Path, arguments: TransformArguments) -> list[CollectedTask]:
     dataset = folder.resolve().name.lower()
     configs = sorted(folder.glob("config/*.json"))
     if configs:
-        return _group_methods(recipe for path in configs for recipe in _collect_configs(path, folder, asked))
+        return _group_methods(
+            recipe for path in configs for recipe in _collect_configs(path, folder, arguments)
+        )
     versions = list_versions(folder)
-    files = [Path(asked.data)] if asked.data else _data_files(folder)
+    files = [Path(arguments.data)] if arguments.data else _data_files(folder)
     if not files:
         raise _build_no_data_error(folder)
-    return [_build_bare_task(dataset, data, versions, asked, folder) for data in files]
+    return [_build_bare_task(dataset, data, versions, arguments, folder) for data in files]
 
 
-def _collect_script(path: Path, asked: TransformArguments) -> list[CollectedTask]:
+def _collect_script(path: Path, arguments: TransformArguments) -> list[CollectedTask]:
     """Return the tasks of a script, with its folder's data or the given data."""
     folder = path.parent
-    files = [Path(asked.data)] if asked.data else _data_files(folder)
+    files = [Path(arguments.data)] if arguments.data else _data_files(folder)
     if not files:
         raise _build_no_data_error(folder)
     version = TransformVersion.of(path)
@@ -226,7 +228,7 @@ def _collect_script(path: Path, asked: TransformArguments) -> list[CollectedTask
     versions = tuple(list_versions(folder)) or (version,)
     return [
         CollectedTask(
-            dataset if asked.data is None else data.stem.lower(),
+            dataset if arguments.data is None else data.stem.lower(),
             format_task_part(data.stem),
             data,
             {method: Recipe(version, None, None, _filter_by_method(versions, method)) for method in methods},
@@ -235,48 +237,54 @@ def _collect_script(path: Path, asked: TransformArguments) -> list[CollectedTask
     ]
 
 
-def _collect_data_file(path: Path, asked: TransformArguments) -> list[CollectedTask]:
+def _collect_data_file(path: Path, arguments: TransformArguments) -> list[CollectedTask]:
     """Return the task of a data file, with the given script or one of its dataset's folder."""
     folder = path.parent.parent if path.parent.name == DATA else path.parent
-    named = None if asked.transform is None else Path(asked.transform)
+    named = None if arguments.transform is None else Path(arguments.transform)
     versions = (
         [TransformVersion.of(named)] if named is not None and named.suffix == ".py" else list_versions(folder)
     )
-    return [_build_bare_task(path.stem.lower(), path, versions, asked, folder)]
+    return [_build_bare_task(path.stem.lower(), path, versions, arguments, folder)]
 
 
 def _build_bare_task(
-    dataset: str, data: Path, versions: Sequence[TransformVersion], asked: TransformArguments, folder: Path
+    dataset: str,
+    data: Path,
+    versions: Sequence[TransformVersion],
+    arguments: TransformArguments,
+    folder: Path,
 ) -> CollectedTask:
     """Return the task of a data file without a config."""
     recipes = {}
     for method in (Method.GEN, Method.PPL):
         version = (
-            _pick_version(versions, method, asked, folder)
-            if asked.transform
+            _pick_version(versions, method, arguments, folder)
+            if arguments.transform
             else find_newest(versions, method)
         )
         if version is not None:
             recipes[method] = Recipe(version, None, None, _filter_by_method(versions, method))
     if not recipes:
-        raise AuthorError(_build_no_transform_problem(asked.transform or "transform*.py", folder))
+        raise AuthorError(_build_no_transform_problem(arguments.transform or "transform*.py", folder))
     return CollectedTask(dataset, format_task_part(data.stem), data, recipes)
 
 
-def _collect_configs(path: Path, folder: Path | None, asked: TransformArguments) -> Iterator[_MethodRecipe]:
+def _collect_configs(
+    path: Path, folder: Path | None, arguments: TransformArguments
+) -> Iterator[_MethodRecipe]:
     if folder is None and path.parent.name == "config" and is_dataset_folder(path.parent.parent):
         folder = path.parent.parent
     for config in read_configs(path):
         dataset, task = config.names(None if folder is None else folder.resolve().name.lower())
         data = (
-            Path(asked.data)
-            if asked.data
+            Path(arguments.data)
+            if arguments.data
             else _find_config_path(config.path, path, folder) or Path(config.path)
         )
         script = _find_config_path(config.transform, path, folder)
         versions = tuple(list_versions(script.parent if script else folder or path.parent))
-        if asked.transform:
-            version = _pick_version(versions, config.method, asked, folder or path.parent)
+        if arguments.transform:
+            version = _pick_version(versions, config.method, arguments, folder or path.parent)
             if version is None:
                 # Only the other method has this version.
                 continue
@@ -291,19 +299,19 @@ def _collect_configs(path: Path, folder: Path | None, asked: TransformArguments)
 
 
 def _pick_version(
-    versions: Sequence[TransformVersion], method: Method, asked: TransformArguments, folder: Path
+    versions: Sequence[TransformVersion], method: Method, arguments: TransformArguments, folder: Path
 ) -> TransformVersion | None:
     """Return the script with the given name or path; None if only another method has it."""
-    assert asked.transform is not None
-    path = Path(asked.transform)
+    assert arguments.transform is not None
+    path = Path(arguments.transform)
     if path.suffix == ".py" and path.is_file():
         version = TransformVersion.of(path)
         return version if version.supports_method(method) else None
-    named = find_version(versions, asked.transform, method)
+    named = find_version(versions, arguments.transform, method)
     if named is None and not any(
-        find_version(versions, asked.transform, other) for other in (Method.GEN, Method.PPL)
+        find_version(versions, arguments.transform, other) for other in (Method.GEN, Method.PPL)
     ):
-        raise AuthorError(_build_no_transform_problem(asked.transform, folder))
+        raise AuthorError(_build_no_transform_problem(arguments.transform, folder))
     return named
 
 

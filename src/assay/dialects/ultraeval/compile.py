@@ -1,8 +1,8 @@
-"""Compile transforms, configs and rows into tasks, one for each data file."""
+"""Compile transforms, configs and rows into tasks, one for each data file, and describe them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,13 +18,11 @@ from assay.core.request import Sampling
 from assay.core.sample import Sample
 from assay.core.task import ComponentSpec, TaskSettings, TaskSpec
 from assay.dialects.shared.fewshot import ShotPolicy
-from assay.dialects.ultraeval.arguments import TransformArguments, read_transform_arguments
 from assay.dialects.ultraeval.collect import CollectedTask, Recipe, collect_tasks, find_recipe_method
 from assay.dialects.ultraeval.differences import TransformTraits, find_differences
 from assay.dialects.ultraeval.library import PostProcess
-from assay.dialects.ultraeval.parameters import build_sampling
+from assay.dialects.ultraeval.parameters import TransformArguments, build_sampling, read_transform_arguments
 from assay.dialects.ultraeval.prompts import Prompts
-from assay.dialects.ultraeval.reading_summary import describe_settings
 from assay.dialects.ultraeval.rows import StandardRows
 from assay.dialects.ultraeval.script import Script, TransformedRow
 from assay.dialects.ultraeval.task import (
@@ -41,6 +39,38 @@ from assay.dialects.ultraeval.transformed_rows import (
     TransformRunner,
     build_sample,
 )
+
+
+def describe_settings(settings: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Return names and descriptions, from the settings in the manifest."""
+    rows = [
+        ("transform", _group_by_method(settings["transform"], _describe_script)),
+        ("metrics", _group_by_method(settings["metrics"], _describe_metrics)),
+    ]
+    if any(settings["shots"].values()):
+        rows.append(("shots", f"{_group_by_method(settings['shots'], str)}, from {settings['shots_from']}"))
+    return tuple(rows)
+
+
+def _group_by_method(values: Mapping[str, Any], in_words: Callable[[Any], str]) -> str:
+    """Return the description of each method; methods with the same description are grouped."""
+    groups: dict[str, list[str]] = {}
+    for method, value in values.items():
+        groups.setdefault(in_words(value), []).append(method)
+    if len(groups) == 1:
+        return next(iter(groups))
+    return "; ".join(f"{words} for {', '.join(methods)}" for words, methods in groups.items())
+
+
+def _describe_script(script: Mapping[str, Any]) -> str:
+    others = [name for name in script["available"] if name != script["file"]]
+    return f"{script['file']} (also available: {', '.join(others)})" if others else str(script["file"])
+
+
+def _describe_metrics(metrics: Mapping[str, Mapping[str, Any]]) -> str:
+    named = [f"{name} ({metric['type']})" for name, metric in metrics.items()]
+    return ", ".join(named) or "accuracy"
+
 
 DIALECT = "ultraeval"
 NORMALISED = "general_torch_ppl_norm"
@@ -123,7 +153,7 @@ class _Compilation:
         written: CollectedTask,
         methods: tuple[Method, ...],
         settings: TaskSettings,
-        asked: TransformArguments,
+        arguments: TransformArguments,
         scripts: _Scripts,
         tools: UltraevalTools,
     ) -> None:
@@ -131,7 +161,7 @@ class _Compilation:
         self._written = written
         self._methods = methods
         self._settings = settings
-        self._asked = asked
+        self._arguments = arguments
         self._scripts = scripts
         self._tools = tools
         self._notes = [
@@ -173,9 +203,9 @@ class _Compilation:
         full_name = self._written.full_name(method)
         return TransformRunner(script, full_name, n_shots, seed=self._settings.seed)
 
-    def _samples(self, made: Mapping[Method, Sequence[TransformedRow]]) -> list[Sample]:
+    def _samples(self, rows_by_method: Mapping[Method, Sequence[TransformedRow]]) -> list[Sample]:
         """Return the rows as samples, with the right answers for generation."""
-        written = made.get(Method.GEN) or made.get(Method.PROB)
+        written = rows_by_method.get(Method.GEN) or rows_by_method.get(Method.PROB)
         if written is None:
             return [build_sample(row, ()) for row in self._rows.rows]
         return [build_sample(row, one.answers) for row, one in zip(self._rows.rows, written, strict=True)]
@@ -185,15 +215,17 @@ class _Compilation:
         method: Method,
         transforming: TransformRunner,
         samples: Sequence[Sample],
-        made: Sequence[TransformedRow],
+        rows: Sequence[TransformedRow],
     ) -> MethodPlan:
         recipe = _recipe(self._written, method)
         settings = self._settings
         prompts = Prompts(self._description(recipe), is_chat=self._is_chat, keeps_spaces=settings.is_faithful)
         is_written = method == Method.GEN
-        sampling = build_sampling(recipe, settings, self._asked, self._notes) if is_written else Sampling()
+        sampling = (
+            build_sampling(recipe, settings, self._arguments, self._notes) if is_written else Sampling()
+        )
         copies = sampling.n if settings.is_faithful and transforming.n_shots else 1
-        parts_of = self._parts_of(transforming, samples, made, copies)
+        parts_of = self._parts_of(transforming, samples, rows, copies)
         self._draws = self._draws or transforming.draws
         return MethodPlan(
             parts_of,
@@ -201,7 +233,7 @@ class _Compilation:
             self._scorer(method),
             n_copies=copies,
             sampling=sampling,
-            form=self._form(made, recipe) if method == Method.PROB else LetterForm("", ""),
+            form=self._form(rows, recipe) if method == Method.PROB else LetterForm("", ""),
             is_whole=method == Method.PPL and settings.score_by is None and not self._is_chat,
             compares_alone=settings.score_by == "pmi",
         )
@@ -210,16 +242,16 @@ class _Compilation:
         self,
         transforming: TransformRunner,
         samples: Sequence[Sample],
-        made: Sequence[TransformedRow],
+        rows: Sequence[TransformedRow],
         copies: int,
     ) -> PromptPartsSource:
         settings = self._settings
         if not transforming.n_shots:
-            return NoShots(samples, made)
+            return NoShots(samples, rows)
         source = str(self._written.data)
         if settings.is_faithful and self._pool is None:
             return OriginalShots(
-                transforming, self._rows.rows, made, seed=settings.seed, n_copies=copies, source=source
+                transforming, self._rows.rows, rows, seed=settings.seed, n_copies=copies, source=source
             )
         examples = None
         if self._pool is None:
@@ -238,7 +270,7 @@ class _Compilation:
         return SeededShots(
             transforming,
             samples,
-            made,
+            rows,
             examples,
             policy=policy,
             seed=settings.seed,
@@ -247,15 +279,15 @@ class _Compilation:
         )
 
     def _description(self, recipe: Recipe) -> str:
-        if self._asked.description is not None:
-            return self._asked.description
+        if self._arguments.description is not None:
+            return self._arguments.description
         return recipe.config.description if recipe.config else ""
 
-    def _form(self, made: Sequence[TransformedRow], recipe: Recipe) -> LetterForm:
+    def _form(self, rows: Sequence[TransformedRow], recipe: Recipe) -> LetterForm:
         """Return how the outputs spell letters, inferred from rows with one right option."""
         pairs = (
             (one.output, row.labels[row.gold[0]])
-            for one, row in zip(made, self._rows.rows, strict=True)
+            for one, row in zip(rows, self._rows.rows, strict=True)
             if len(row.gold) == 1
         )
         form = infer_letter_form(pairs)
@@ -269,7 +301,7 @@ class _Compilation:
         """Return the post-processor as written: a name, or an object with the name as its type."""
         config = recipe.config
         configured = (config.postprocess, config.task_postprocess, config.model_postprocess) if config else ()
-        return next((value for value in (*configured, self._asked.postprocess) if value), "")
+        return next((value for value in (*configured, self._arguments.postprocess) if value), "")
 
     def _postprocess_name(self, recipe: Recipe) -> str:
         value = self._postprocess(recipe)
@@ -371,7 +403,7 @@ class _Compilation:
 
     def _has_named_parameters(self, recipe: Recipe) -> bool:
         named = recipe.config is not None and bool(recipe.config.generate.params)
-        return named or self._asked.params is not None
+        return named or self._arguments.params is not None
 
     def _data_hash(self, transformings: Mapping[Method, TransformRunner]) -> str:
         """Return a hash of the rows and of every script that builds prompts from them."""

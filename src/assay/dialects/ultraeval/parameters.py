@@ -1,4 +1,4 @@
-"""Sampling parameters: the user's settings, then the config's parameters, then the command line's."""
+"""Arguments of a transform and sampling parameters, by precedence: user, config, command line."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import Any
 
 import msgspec
 
-from assay.core.errors import AuthorError, Problem, Problems, listing
+from assay.core.errors import AuthorError, Problem, Problems, UsageError, listing, suggest_name
 from assay.core.origin import Origin
 from assay.core.request import Sampling
 from assay.core.sampling_bounds import describe_expected_value
 from assay.core.task import TaskSettings
-from assay.dialects.ultraeval.arguments import TransformArguments
 from assay.dialects.ultraeval.collect import Recipe, find_config_file
 from assay.sources.json_keys import require_unique_keys
 
@@ -81,11 +80,11 @@ class Parameters(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def build_sampling(
-    recipe: Recipe, settings: TaskSettings, asked: TransformArguments, notes: list[str]
+    recipe: Recipe, settings: TaskSettings, arguments: TransformArguments, notes: list[str]
 ) -> Sampling:
     """Return the sampling parameters of a task; adds notes about those that are not sent to the model."""
     is_faithful = settings.is_faithful
-    given = _parse_parameters(*find_parameters(recipe, asked, is_faithful=is_faithful))
+    given = _parse_parameters(*find_parameters(recipe, arguments, is_faithful=is_faithful))
     if not settings.takes_parameters and (unsent := _list_unsent(given)):
         notes.append(f"the parameters {listing(unsent)} are not sent: only `ultraeval:` servers support them")
     n = settings.samples or given.sampling_num or 1
@@ -126,7 +125,7 @@ def _list_unsent(given: Parameters) -> list[str]:
 
 
 def find_parameters(
-    recipe: Recipe, asked: TransformArguments, *, is_faithful: bool
+    recipe: Recipe, arguments: TransformArguments, *, is_faithful: bool
 ) -> tuple[Mapping[str, Any], Origin]:
     """Return the parameters of a task as written, and where."""
     configured = "" if recipe.config is None else recipe.config.generate.params
@@ -142,10 +141,10 @@ def find_parameters(
             fix = f"put it there, or use one of {listing(SHIPPED_PARAMETERS)}"
             raise AuthorError(Problem("ULTRAEVAL-003", what, fix, where))
         return _read_file(path)
-    if asked.params is not None:
-        if not Path(asked.params).is_file() and Path(asked.params).stem in SHIPPED_PARAMETERS:
-            return SHIPPED_PARAMETERS[Path(asked.params).stem], Origin(asked.params)
-        return _read_file(Path(asked.params))
+    if arguments.params is not None:
+        if not Path(arguments.params).is_file() and Path(arguments.params).stem in SHIPPED_PARAMETERS:
+            return SHIPPED_PARAMETERS[Path(arguments.params).stem], Origin(arguments.params)
+        return _read_file(Path(arguments.params))
     return SHIPPED_PARAMETERS[ORIGINAL_DEFAULT] if is_faithful else {}, Origin("")
 
 
@@ -183,3 +182,28 @@ def _parse_parameters(content: Mapping[str, Any], where: Origin) -> Parameters:
         what = f"the parameter {name!r} is {content[name]!r:.60}: {str(error).partition(' - ')[0].lower()}"
         raise AuthorError(Problem("ULTRAEVAL-002", what, "fix the value", where)) from None
     return msgspec.structs.replace(read, further=further)
+
+
+class TransformArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The `--dataset-arg` arguments of a transform dataset."""
+
+    transform: str | None = None
+    """The version of the script (`v0`), or its file; also `--transform`."""
+    data: str | None = None
+    """The file of standard rows, if neither a config nor a data folder names it."""
+    params: str | None = None
+    """The file of sampling parameters for tasks whose config names none."""
+    postprocess: str | None = None
+    """The post-processor of the model's replies, if the config names none."""
+    description: str | None = None
+    """The instruction before everything else, instead of the config's."""
+
+
+def read_transform_arguments(given: Mapping[str, str]) -> TransformArguments:
+    """Parse `--dataset-arg` pairs; raise UsageError if one is unknown."""
+    known = TransformArguments.__struct_fields__
+    for key in given:
+        if key not in known:
+            what = f"--dataset-arg {key!r} is not supported by transforms{suggest_name(key, known)}"
+            raise UsageError(Problem("USAGE-007", what, f"use one of {listing(known)}"))
+    return TransformArguments(**given)

@@ -30,9 +30,9 @@ class Prompts:
         # The original ends the list of examples with an empty line even if the list is empty.
         shots = _BREAK if parts.is_emptied else ""
         shots += "".join(f"{shot.input}{shot.output}{_BREAK}" for shot in parts.shots)
-        return f"{lead}{shots}{parts.asked.input}"
+        return f"{lead}{shots}{parts.transformed.input}"
 
-    def asked(self, parts: PromptParts, begun: str = "") -> Prompt:
+    def build_prompt(self, parts: PromptParts, begun: str = "") -> Prompt:
         """Return the prompt that the model continues; `begun`: the beginning of its answer."""
         if self._is_chat:
             history = self._history(parts)
@@ -53,4 +53,4 @@ class Prompts:
 
     def _history(self, parts: PromptParts) -> tuple[Message, ...]:
         shots = ((shot.input.rstrip(), shot.output.strip()) for shot in parts.shots)
-        return build_chat_messages(shots, parts.asked.input.rstrip(), lead=self._description.rstrip())
+        return build_chat_messages(shots, parts.transformed.input.rstrip(), lead=self._description.rstrip())

@@ -94,15 +94,15 @@ class TransformTask(DescribedTask):
                     )
         return requests
 
-    def shown(self, sample: Sample, method: Method) -> Prompt:
+    def preview_prompt(self, sample: Sample, method: Method) -> Prompt:
         """Return a sample's prompt for display."""
         way = self._ways[method]
-        return way.prompts.asked(way.parts_of.parts(sample))
+        return way.prompts.build_prompt(way.parts_of.parts(sample))
 
     def truth(self, sample: Sample, method: Method) -> str | list[str]:
         """Return the transform's right answer; with several prompts, that of the last one."""
         way = self._ways[method]
-        return way.parts_of.parts(sample, way.n_copies - 1).asked.truth
+        return way.parts_of.parts(sample, way.n_copies - 1).transformed.truth
 
     def scorers(self) -> Sequence[ComponentSpec]:
         """Return the scorer of each method."""
@@ -114,7 +114,7 @@ def _generate(way: MethodPlan, parts: PromptParts, _: Sample, copy: int) -> Iter
     if way.n_copies > 1:
         seed = None if sampling.seed is None else sampling.seed + copy
         sampling = msgspec.structs.replace(sampling, n=1, seed=seed)
-    yield "answer", copy, Generate(way.prompts.asked(parts), sampling)
+    yield "answer", copy, Generate(way.prompts.build_prompt(parts), sampling)
 
 
 def _spans(way: MethodPlan, parts: PromptParts, sample: Sample, _: int) -> Iterator[tuple[str, int, Ask]]:
@@ -127,7 +127,7 @@ def _spans(way: MethodPlan, parts: PromptParts, sample: Sample, _: int) -> Itera
 
 def _labels(way: MethodPlan, parts: PromptParts, sample: Sample, _: int) -> Iterator[tuple[str, int, Ask]]:
     labels = tuple(way.form.spellings(label) for label in sample.labels)
-    yield "labels", 0, Labels(way.prompts.asked(parts, way.form.before), labels)
+    yield "labels", 0, Labels(way.prompts.build_prompt(parts, way.form.before), labels)
 
 
 _ASKS: Mapping[Method, Any] = {Method.GEN: _generate, Method.PPL: _spans, Method.PROB: _labels}

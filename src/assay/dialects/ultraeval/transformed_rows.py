@@ -24,7 +24,7 @@ class PromptParts(NamedTuple):
     """The parts of a prompt."""
 
     shots: tuple[TransformedRow, ...]
-    asked: TransformedRow
+    transformed: TransformedRow
     n_left_out: int = 0
     is_emptied: bool = False
     """Whether all examples drawn for it are the row itself, and were dropped."""
@@ -98,12 +98,12 @@ class SeededShots:
         source: str,
     ) -> None:
         """Take the rows and, if the examples come from another file, those."""
-        self._made = dict(zip((sample.id for sample in samples), transformed, strict=True))
+        self._transformed = dict(zip((sample.id for sample in samples), transformed, strict=True))
         pool, pool_made = examples or (samples, transformed)
         texts = {id(sample): made for sample, made in zip(pool, pool_made, strict=True)}
 
         def question(sample: Sample) -> str:
-            return (texts[id(sample)] if id(sample) in texts else self._made[sample.id]).input
+            return (texts[id(sample)] if id(sample) in texts else self._transformed[sample.id]).input
 
         self._pool = ShotPool(
             pool, transforming.n_shots, policy=policy, seed=seed, task=task, question=question
@@ -116,7 +116,7 @@ class SeededShots:
     def parts(self, sample: Sample, copy: int = 0) -> PromptParts:
         """Return the parts of a sample's prompt, the same for every copy of it."""
         shots = tuple([self._solved[i] for i in self._pool.picked(sample)])
-        return PromptParts(shots, self._made[sample.id])
+        return PromptParts(shots, self._transformed[sample.id])
 
 
 class OriginalShots:
@@ -197,11 +197,11 @@ class NoShots:
     """No examples."""
 
     def __init__(self, samples: Sequence[Sample], transformed: Sequence[TransformedRow]) -> None:
-        self._made = dict(zip((sample.id for sample in samples), transformed, strict=True))
+        self._transformed = dict(zip((sample.id for sample in samples), transformed, strict=True))
 
     def parts(self, sample: Sample, copy: int = 0) -> PromptParts:
         """Return the parts of a sample's prompt."""
-        return PromptParts((), self._made[sample.id])
+        return PromptParts((), self._transformed[sample.id])
 
 
 def _build_row_problem(error: BadRow, rows: Sequence[Row], script: str) -> Problem:

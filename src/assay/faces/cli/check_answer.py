@@ -60,7 +60,7 @@ def _task(one: CheckedDataset, n_prompts: int) -> TaskAnswer:
     task = one.compiled.task
     spec = task.spec
     prompts = [
-        PromptAnswer(sample.id, method, strip_media_data(task.shown(sample, method)))
+        PromptAnswer(sample.id, method, strip_media_data(task.preview_prompt(sample, method)))
         for sample in islice(task.samples(), n_prompts)
         for method in spec.methods
     ]

@@ -109,7 +109,7 @@ def _names(given: str) -> list[str]:
     return [name.strip() for name in given.split(",") if name.strip()]
 
 
-def _show(found: ComparisonWithFlips) -> None:
+def _show(compared: ComparisonWithFlips) -> None:
     from rich.markup import escape
 
     from assay.faces.cli.render import out
@@ -123,7 +123,7 @@ def _show(found: ComparisonWithFlips) -> None:
         summarize_comparison,
     )
 
-    comparison = found.comparison
+    comparison = compared.comparison
     for at, side in enumerate(comparison.sides):
         facts = dict.fromkeys((side.name, side.model, _format_folder(side.folder)))
         out.print(f"[bold]{format_side_letter(at)}[/]  {escape('  '.join(facts))}", soft_wrap=True)
@@ -137,7 +137,7 @@ def _show(found: ComparisonWithFlips) -> None:
         out.print(f"[{style}]{name}:[/] {escape(describe_difference(one))}", soft_wrap=True)
     out.print()
     _show_tables(comparison)
-    for flips in (one for one in found.flips if one.sides[0] == 0):
+    for flips in (one for one in compared.flips if one.sides[0] == 0):
         a, b = map(format_side_letter, flips.sides)
         for right, wrong, ways in ((a, b, flips.only_first), (b, a, flips.only_second)):
             if ways:

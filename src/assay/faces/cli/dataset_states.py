@@ -13,10 +13,10 @@ from assay.faces.cli.render import out, pad_texts
 _STYLES = {DatasetState.OK: "green", DatasetState.NEEDS_DATA: "yellow", DatasetState.ERROR: "bold red"}
 
 
-def show_states(names: Sequence[str], found: Iterable[tuple[DatasetState, str]]) -> Counter[DatasetState]:
+def show_states(names: Sequence[str], states: Iterable[tuple[DatasetState, str]]) -> Counter[DatasetState]:
     """Print the state of each dataset as it becomes known; return the counts."""
     counts: Counter[DatasetState] = Counter()
-    for name, (state, text) in zip(pad_texts(names), found, strict=True):
+    for name, (state, text) in zip(pad_texts(names), states, strict=True):
         counts[state] += 1
         out.print(f"[{_STYLES[state]}]{state:<10}[/]  {escape(name)}  {escape(text)}", soft_wrap=True)
     return counts

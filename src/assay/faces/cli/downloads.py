@@ -108,29 +108,29 @@ def format_stopped_line(download: Download) -> str:
 def list_download_facts(download: Download) -> list[str]:
     """Return how far a download is, in words."""
     share = download.n_done / max(download.n_bytes, 1)
-    said = [
+    facts = [
         f"{format_size(download.n_done)} of {format_size(download.n_bytes)}",
         f"{format_percent(min(share, 1.0), 0)} %",
     ]
     if download.bytes_per_s:
         n_left = max(0, download.n_bytes - download.n_done)
-        said += [
+        facts += [
             f"{format_size(int(download.bytes_per_s))}/s",
             f"{format_duration(n_left / download.bytes_per_s)} left",
         ]
-    return said
+    return facts
 
 
 def bar_line(download: Download, width: int) -> Text:
     """Return a line with a bar, as wide as the terminal."""
-    name, said = f"Downloading {download.repository}", "  ".join(list_download_facts(download))
-    room = width - cell_len(name) - cell_len(said) - 5
+    name, facts = f"Downloading {download.repository}", "  ".join(list_download_facts(download))
+    room = width - cell_len(name) - cell_len(facts) - 5
     line = Text(name, style="bold", no_wrap=True, overflow="ellipsis")
     if room > 0:
         line.append(
             f"  {render_bar(download.n_done / max(download.n_bytes, 1), room)}", style="not bold green"
         )
-    return line.append(f"  {said}", style="not bold")
+    return line.append(f"  {facts}", style="not bold")
 
 
 @cache

@@ -279,7 +279,7 @@ def _show_reply(reply: JudgeReply) -> None:
         )
     if reply.value is not None:
         span = "" if reply.span is None else f" [dim]at {reply.span[0]}..{reply.span[1]}[/]"
-        verdict, rule = escape(reply.said or ""), escape(reply.rule or "no rule")
+        verdict, rule = escape(reply.label or ""), escape(reply.rule or "no rule")
         value = format_number(reply.value)
         out.print(f"  [green]{verdict}[/], score {value}, by {rule}{span}", soft_wrap=True)
     else:

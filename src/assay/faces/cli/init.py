@@ -35,7 +35,7 @@ def init(file: str, accepts: bool, overwrites: bool, is_json: bool, **flags: Any
     from assay.app.init import MetaDraft
     from assay.faces.cli.render import out
 
-    draft = MetaDraft(file, build_settings(flags).values)
+    draft = MetaDraft(file, build_settings(flags))
     asks = not accepts and not is_json and sys.stdin.isatty() and sys.stdout.isatty()
     reading = _settle_reading(draft) if asks else _read_certain(draft, accepts=accepts, is_json=is_json)
     if reading is None:

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple, TypeVar, cast
 import click
 import msgspec
 
-from assay.core.control_characters import STEERING_CODES
 from assay.core.errors import AssayError, Problem
+from assay.core.text_preview import STEERING_CODES
 
 F = TypeVar("F", bound=Callable[..., Any])
 

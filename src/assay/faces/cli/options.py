@@ -47,6 +47,7 @@ _TABLE = {
     "encoding": "encoding",
     "decimal_comma": "decimal_comma",
 }
+_FLAGS_OF_KEYS = {key: flag for flag, key in _TABLE.items()}
 
 offline_option = grouped_option(
     "Network",
@@ -467,7 +468,14 @@ def build_settings(flags: dict[str, Any]) -> Settings:
         if value is not None:
             flags["dataset_args"] = {**(flags["dataset_args"] or {}), name: value}
     given = {name: None if value == () else value for name, value in flags.items()}
-    return resolve_settings(given, os.environ, Path.cwd())
+    return resolve_settings(given, os.environ, Path.cwd(), _format_flag)
+
+
+def _format_flag(name: str) -> str:
+    """Return the flag of a setting, or of a key of `table` given as `table.KEY`."""
+    key = name.removeprefix("table.")
+    flag = _FLAGS_OF_KEYS.get(key, key) if key != name else name
+    return "--" + flag.replace("_", "-")
 
 
 runs_option = click.option("--runs-dir", metavar="DIR", help="Folder of the runs. [runs]")

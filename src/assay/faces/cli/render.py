@@ -22,7 +22,6 @@ from rich.text import Text
 from assay.app.allowed_failures import AllowedFailures, is_failed
 from assay.app.run import FinishedRun
 from assay.core.compilation import CompiledDataset
-from assay.core.control_characters import STEERING_CODES
 from assay.core.errors import MAX_SHOWN_PROBLEMS, AssayError, Problem
 from assay.core.origin import Origin
 from assay.core.prompt import Prompt
@@ -32,7 +31,7 @@ from assay.core.sample import Sample
 from assay.core.score import NO_RIGHT_ANSWERS, Metric
 from assay.core.tally import SCORING
 from assay.core.task import Task
-from assay.core.text_preview import shorten_text
+from assay.core.text_preview import STEERING_CODES, shorten_text
 from assay.results.rows import (
     HEADINGS,
     TEXT_HEADINGS,
@@ -243,7 +242,7 @@ def show_all_compiled(
 def _show_prompts(one: CompiledDataset, sample: Sample, *, every_method: bool) -> None:
     shown: dict[Prompt, list[str]] = {}
     for method in one.task.spec.methods:
-        shown.setdefault(one.task.shown(sample, method), []).append(method)
+        shown.setdefault(one.task.preview_prompt(sample, method), []).append(method)
     what = "text" if one.kind == "text" else "prompt"
     for prompt, methods in islice(shown.items(), None if every_method else 1):
         title = f"{', '.join(methods)} {what} of {sample.id} ({_relativize_origin(sample.origin)})"
@@ -275,7 +274,7 @@ def prompt_panel(prompt: Prompt, title: str) -> Panel:
     else:
         for message in prompt:
             text.append(f"{message.role}\n", style="bold cyan")
-            text.append(shorten_text(message.shown, SHOWN_PROMPT) + "\n")
+            text.append(shorten_text(message.display_text, SHOWN_PROMPT) + "\n")
         text.rstrip()
     return Panel(text, title=escape(title) or None, title_align="left", border_style="dim", expand=False)
 
@@ -392,11 +391,11 @@ def show_result(run: FinishedRun, retry: str = RETRY) -> None:
     """Print the results and the path of the report; `retry` is the flag that repeats failed requests."""
     out.print()
     if run.manifest.status is RunStatus.ANSWERED:
-        show_notes(run.came_up)
+        show_notes(run.run_notes)
         _show_answer_counts(run)
         return
     show_metrics(run.manifest, run.metrics, retry)
-    show_notes(run.came_up)
+    show_notes(run.run_notes)
     out.print(f"[dim]report[/]  {escape(str(run.folder / 'report.html'))}", soft_wrap=True)
 
 

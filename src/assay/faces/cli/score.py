@@ -210,7 +210,7 @@ def _build_scoring_answer(done: RescoreResult) -> ScoringAnswer:
         changes=done.changes,
         n_failed=done.tally.n_failed,
         failures=done.tally.failures,
-        notes=done.came_up,
+        notes=done.run_notes,
     )
 
 
@@ -220,7 +220,7 @@ def _show_rescored(done: RescoreResult) -> None:
     from assay.faces.cli.render import out, show_metrics, show_notes
 
     show_metrics(done.manifest, done.metrics)
-    show_notes(done.came_up)
+    show_notes(done.run_notes)
     _show_changes(done.changes)
     out.print(
         f"[dim]scoring[/] {escape(str(done.folder))}, stored as {escape(done.entry.name)}", soft_wrap=True

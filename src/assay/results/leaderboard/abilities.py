@@ -40,9 +40,9 @@ def find_abilities(columns: Sequence[ComputedColumn]) -> dict[str, list[str]]:
     def add(ability: str, member: str) -> None:
         found.setdefault(ability, {})[member] = None
 
-    has_parts = {column.shown.dataset for column in columns if column.shown.part is not None}
+    has_parts = {column.column.dataset for column in columns if column.column.part is not None}
     for column in columns:
-        shown = column.shown
+        shown = column.column
         if shown.part is not None:
             add(shown.part, _format_column_name(column))
             continue
@@ -64,7 +64,7 @@ def group_columns_by_ability(
 ) -> tuple[dict[str, tuple[int, ...]], list[str]]:
     """Return the places of each ability's columns, and notes on unknown datasets."""
     places = {
-        _format_column_name(column): place for place, column in enumerate(columns) if column.shown.counts
+        _format_column_name(column): place for place, column in enumerate(columns) if column.column.counts
     }
     notes = []
     found: dict[str, tuple[int, ...]] = {}
@@ -84,9 +84,9 @@ def group_columns_by_ability(
 
 def is_averaged(column: ComputedColumn) -> bool:
     """Whether a column can be part of a mean: a share for which higher is better."""
-    return column.shown.counts and column.shown.is_share and column.shown.higher_is_better
+    return column.column.counts and column.column.is_share and column.column.higher_is_better
 
 
 def _format_column_name(column: ComputedColumn) -> str:
-    shown = column.shown
+    shown = column.column
     return shown.dataset if shown.part is None else f"{shown.dataset}:[{shown.part}]"

@@ -43,7 +43,7 @@ def make_board(
     by_mean = [build_mean_cells(mean, order, columns) for mean in means]
     return Board(
         models=_build_model_rows([known[model] for model in order], model_names),
-        columns=tuple(column.shown for column in columns),
+        columns=tuple(column.column for column in columns),
         cells=tuple(
             tuple(_cell(model, column, order, found.n_earlier) for column in columns) for model in order
         ),
@@ -83,7 +83,7 @@ def _rank_models(known: Mapping[str, ModelIdentity], columns: Sequence[ComputedC
 
 
 def _find_averaged_columns(columns: Sequence[ComputedColumn]) -> list[int]:
-    return [at for at, column in enumerate(columns) if column.shown.part is None and is_averaged(column)]
+    return [at for at, column in enumerate(columns) if column.column.part is None and is_averaged(column)]
 
 
 def _find_shared_columns(columns: Sequence[ComputedColumn], n_models: int) -> list[int]:
@@ -108,15 +108,17 @@ def _means(
                 "every model; a mean ranks only models with all of its datasets"
             )
     left_out = [
-        column.shown.label
+        column.column.label
         for column in columns
-        if column.shown.part is None and column.shown.counts and not is_averaged(column)
+        if column.column.part is None and column.column.counts and not is_averaged(column)
     ]
     if left_out and means:
         notes.append(
             f"not part of any mean, because the metric is not a higher-is-better share: {listing(left_out)}"
         )
-    others = [column.shown.label for column in columns if not column.shown.counts and not column.shown.part]
+    others = [
+        column.column.label for column in columns if not column.column.counts and not column.column.part
+    ]
     if others and means:
         notes.append(
             f"not part of any mean, because another column represents the dataset: {listing(others)}"
@@ -131,8 +133,8 @@ def _column_notes(columns: Sequence[ComputedColumn]) -> list[str]:
     """Return the notes of all columns; a note that applies to several appears once."""
     labels: dict[str, list[str]] = {}
     for column in columns:
-        for note in column.shown.notes:
-            labels.setdefault(note, []).append(column.shown.label)
+        for note in column.column.notes:
+            labels.setdefault(note, []).append(column.column.label)
     return [f"{note}: {listing(names, at_most=5)}" for note, names in labels.items()]
 
 

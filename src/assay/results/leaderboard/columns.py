@@ -23,7 +23,7 @@ _SHORT = 6
 class ComputedColumn(NamedTuple):
     """A column with its entries and comparisons."""
 
-    shown: BoardColumn
+    column: BoardColumn
     entries: dict[str, BoardEntry]
     """By the model's digest."""
     compared: PairwiseTests

@@ -188,7 +188,7 @@ class _MetricChoice:
     def __init__(self, requested: Mapping[str, str], registered: Mapping[str, str]) -> None:
         self._requested = requested
         self._registered = registered
-        self._found: set[str] = set()
+        self._names: set[str] = set()
         self._known: dict[str, set[str]] = {}
         self._headlines: dict[str, str] = {}
         """The registered metrics of datasets."""
@@ -200,7 +200,7 @@ class _MetricChoice:
         if requested is not None:
             chosen = _find_metric(requested, place.metrics)
             if chosen is not None:
-                self._found.add(place.dataset)
+                self._names.add(place.dataset)
             return chosen
         registered = self._registered.get(place.dataset, place.tasks[0].headline)
         if registered is not None:
@@ -219,7 +219,7 @@ class _MetricChoice:
 
     def check(self) -> None:
         """Raise UsageError for a requested dataset or metric that no run has."""
-        for dataset in self._requested.keys() - self._found:
+        for dataset in self._requested.keys() - self._names:
             metric, names = self._requested[dataset], sorted(self._known.get(dataset, ()))
             if names:
                 what = f"{dataset!r} has no metric {metric!r}{suggest_name(metric, names)}"

@@ -49,7 +49,7 @@ def build_mean_cells(
 
 def compute_standings(models: Sequence[str], columns: Sequence[ComputedColumn]) -> list[Standing]:
     """Return each model's pairwise wins over the columns that count."""
-    counting = [column for column in columns if column.shown.counts and column.shown.part is None]
+    counting = [column for column in columns if column.column.counts and column.column.part is None]
     shared = [column for column in counting if len(column.entries) == len(models)]
     ranks: dict[str, list[float]] = {model: [] for model in models}
     for column in shared:
@@ -138,7 +138,7 @@ def _score_win(column: ComputedColumn, model: str, other: str) -> float:
     mine, theirs = column.entries[model].metric.value, column.entries[other].metric.value
     if mine is None or theirs is None or mine == theirs:
         return 0.5
-    return float((mine > theirs) == column.shown.higher_is_better)
+    return float((mine > theirs) == column.column.higher_is_better)
 
 
 def _ranks_by_value(column: ComputedColumn) -> dict[str, float]:

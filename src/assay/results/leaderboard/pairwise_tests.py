@@ -83,12 +83,12 @@ def run_pairwise_tests(entries: Sequence[BoardEntry], values_of: ValuesOf) -> Pa
 
 
 def decide_ranks(
-    n: int, found: dict[tuple[int, int], PairedDifference], *, higher_is_better: bool
+    n: int, differences: dict[tuple[int, int], PairedDifference], *, higher_is_better: bool
 ) -> RankVerdicts:
     """Return the ranks of n places from their pairwise comparisons."""
     tested = [
         (pair, one.p, one.a, one.b)
-        for pair, one in found.items()
+        for pair, one in differences.items()
         if one.p is not None and one.a is not None and one.b is not None
     ]
     better: list[set[int]] = [set() for _ in range(n)]

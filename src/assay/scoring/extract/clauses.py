@@ -79,24 +79,24 @@ def find_result(body: str, start: int, stop: int, *, is_announced: bool = False)
     return _chosen(body, kept)
 
 
-def _opening(body: str, start: int, stop: int, found: Sequence[Quantity]) -> RuleMatch | None:
+def _opening(body: str, start: int, stop: int, quantities: Sequence[Quantity]) -> RuleMatch | None:
     """Return the number that opens an announced answer: 'The answer is | 5, which is 3 more than 2'."""
-    first = found[0]
+    first = quantities[0]
     if body[start : first.start].strip(" \t\n*_`\"'“”‘’:：$\\({[（=≈~#-"):
         return None
     if first.value is not None:
-        return _as_answer(body, found, 0)
-    results = [quantity for quantity in found[1:] if quantity.follows_equals]
+        return _as_answer(body, quantities, 0)
+    results = [quantity for quantity in quantities[1:] if quantity.follows_equals]
     if not results:
         return RuleMatch(None, first.start, first.end)
     sure = _drop_reasons(body, start, stop, results) or results
-    return _as_answer(body, found, found.index(sure[-1]))
+    return _as_answer(body, quantities, quantities.index(sure[-1]))
 
 
-def _drop_asides(body: str, start: int, stop: int, found: list[Quantity]) -> list[Quantity]:
+def _drop_asides(body: str, start: int, stop: int, quantities: list[Quantity]) -> list[Quantity]:
     """Return the numbers of the clause that states something: no reasons, and what follows 'so'."""
     brackets = [match.span() for match in _BRACKETS.finditer(body, start, stop)]
-    kept = [one for one in found if not any(a <= one.start < b for a, b in brackets)] or found
+    kept = [one for one in quantities if not any(a <= one.start < b for a, b in brackets)] or quantities
     kept = _drop_reasons(body, start, stop, kept)
     for match in reversed(list(_CONCLUSION.finditer(body, start, stop))):
         after = [one for one in kept if one.start >= match.end()]
@@ -105,10 +105,12 @@ def _drop_asides(body: str, start: int, stop: int, found: list[Quantity]) -> lis
     return kept
 
 
-def _drop_reasons(body: str, start: int, stop: int, found: list[Quantity]) -> list[Quantity]:
+def _drop_reasons(body: str, start: int, stop: int, quantities: list[Quantity]) -> list[Quantity]:
     """Return the numbers outside reasons and remarks; those of a remark if there are no others."""
-    reasons = [_clause(body, match.start(), stop, found) for match in _REASON.finditer(body, start, stop)]
-    kept = [one for one in found if not any(a <= one.start < b for a, b in reasons)]
+    reasons = [
+        _clause(body, match.start(), stop, quantities) for match in _REASON.finditer(body, start, stop)
+    ]
+    kept = [one for one in quantities if not any(a <= one.start < b for a, b in reasons)]
     for match in _REMARK.finditer(body, start, stop):
         if any(one.follows_equals and one.start > match.start() for one in kept):
             continue
@@ -123,58 +125,66 @@ def _drop_reasons(body: str, start: int, stop: int, found: list[Quantity]) -> li
     return kept
 
 
-def _clause(body: str, at: int, stop: int, found: list[Quantity]) -> tuple[int, int]:
+def _clause(body: str, at: int, stop: int, quantities: list[Quantity]) -> tuple[int, int]:
     """Return the span of a reason: to its comma if it opens a sentence, else to a conclusion."""
-    opens = not any(one.start < at and one.role is not Role.ASIDE for one in found)
+    opens = not any(one.start < at and one.role is not Role.ASIDE for one in quantities)
     end = (_COMMA if opens else _CONCLUSION_OR_COLON).search(body, at + 1, stop)
     if end is None and body.startswith("since", at):
         comma = _COMMA.search(body, at, stop)
         end = (
-            comma if comma and any(one.follows_equals and one.start > comma.end() for one in found) else None
+            comma
+            if comma and any(one.follows_equals and one.start > comma.end() for one in quantities)
+            else None
         )
     return at, end.start() if end else stop
 
 
-def _chosen(body: str, kept: list[Quantity]) -> RuleMatch | None:
-    if kept[-1].is_left_side or (len(kept) >= _ENDLESS and len({one.value for one in kept}) == 1):
-        return RuleMatch(None, kept[0].start, kept[-1].end)
-    bold = [one for one in kept if one.is_bold and one.value is not None]
-    if bold and len({one.value for one in bold}) == 1 and len(kept) > 1:
-        return _as_answer(body, kept, kept.index(bold[-1]))
+def _chosen(body: str, candidates: list[Quantity]) -> RuleMatch | None:
+    if candidates[-1].is_left_side or (
+        len(candidates) >= _ENDLESS and len({one.value for one in candidates}) == 1
+    ):
+        return RuleMatch(None, candidates[0].start, candidates[-1].end)
+    bold = [one for one in candidates if one.is_bold and one.value is not None]
+    if bold and len({one.value for one in bold}) == 1 and len(candidates) > 1:
+        return _as_answer(body, candidates, candidates.index(bold[-1]))
     for role in Role:
-        members = [index for index, one in enumerate(kept) if one.role is role]
+        members = [index for index, one in enumerate(candidates) if one.role is role]
         if role is Role.ASIDE:
-            members = [index for index in members if kept[index].value is not None]
+            members = [index for index in members if candidates[index].value is not None]
         if members:
-            return _choose_by_role(body, kept, members, role)
+            return _choose_by_role(body, candidates, members, role)
     return None
 
 
-def _choose_by_role(body: str, kept: list[Quantity], members: list[int], role: Role) -> RuleMatch | None:
-    if any(kept[index].follows_equals for index in members):
+def _choose_by_role(
+    body: str, candidates: list[Quantity], members: list[int], role: Role
+) -> RuleMatch | None:
+    if any(candidates[index].follows_equals for index in members):
         members = [
-            index for index in members if not _PURPOSE.search(body, kept[index].start - 16, kept[index].start)
+            index
+            for index in members
+            if not _PURPOSE.search(body, candidates[index].start - 16, candidates[index].start)
         ]
-    last = kept[members[-1]]
-    if last.follows_equals and not _has_two_solutions(body, kept, members):
-        after = kept[members[-1] + 1 :]
+    last = candidates[members[-1]]
+    if last.follows_equals and not _has_two_solutions(body, candidates, members):
+        after = candidates[members[-1] + 1 :]
         if any(one.role is Role.SUBJECT and _NEXT_ITEM.search(body, last.end, one.start) for one in after):
             return RuleMatch(None, last.start, after[-1].end)
-        return _as_answer(body, kept, members[-1])
-    if len({kept[index].value for index in members}) == 1:
-        return _as_answer(body, kept, members[-1] if role is Role.RESULT else members[0])
-    if last.is_copula and not any(kept[index].is_copula for index in members[:-1]):
-        return _as_answer(body, kept, members[-1])
-    previous = kept[members[-2]]
+        return _as_answer(body, candidates, members[-1])
+    if len({candidates[index].value for index in members}) == 1:
+        return _as_answer(body, candidates, members[-1] if role is Role.RESULT else members[0])
+    if last.is_copula and not any(candidates[index].is_copula for index in members[:-1]):
+        return _as_answer(body, candidates, members[-1])
+    previous = candidates[members[-2]]
     between = {word.lower() for word in _LINKS_TWO.findall(body, previous.end, last.start)}
     if role is Role.SUBJECT and between - _ONLY_CONJUNCTION:
-        return _as_answer(body, kept, members[-1])
+        return _as_answer(body, candidates, members[-1])
     return RuleMatch(None, previous.start, last.end)
 
 
-def _has_two_solutions(body: str, kept: list[Quantity], members: list[int]) -> bool:
+def _has_two_solutions(body: str, candidates: list[Quantity], members: list[int]) -> bool:
     """Whether the last equations give values of letters: 'x = 5 or x = -5'."""
-    solved = [kept[index] for index in members if kept[index].follows_equals]
+    solved = [candidates[index] for index in members if candidates[index].follows_equals]
     if len(solved) < 2 or solved[-1].value == solved[-2].value:
         return False
     return all(
@@ -182,13 +192,13 @@ def _has_two_solutions(body: str, kept: list[Quantity], members: list[int]) -> b
     ) and bool(_ALTERNATIVE.match(body, solved[-2].end) or _LISTED.match(body, solved[-2].end))
 
 
-def _as_answer(body: str, found: Sequence[Quantity], index: int) -> RuleMatch:
+def _as_answer(body: str, quantities: Sequence[Quantity], index: int) -> RuleMatch:
     """Return a number as the answer, or no answer if another is joined to it: '12 or 14', '30 to 40'."""
-    own = found[index]
+    own = quantities[index]
     for first, second in ((index - 1, index), (index, index + 1)):
-        if first < 0 or second >= len(found):
+        if first < 0 or second >= len(quantities):
             continue
-        one, other = found[first], found[second]
+        one, other = quantities[first], quantities[second]
         if _is_same(body, one, other):
             continue
         is_listed = (

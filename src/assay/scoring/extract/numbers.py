@@ -132,15 +132,15 @@ def _read_announced_number(body: str, begin: int) -> RuleMatch | None:
     return found
 
 
-def _unless_withdrawn(body: str, found: RuleMatch) -> RuleMatch:
+def _unless_withdrawn(body: str, match: RuleMatch) -> RuleMatch:
     """Return a stated number, its later correction, or no answer if it is only retracted."""
-    doubt = find_doubt(body, found.end)
+    doubt = find_doubt(body, match.end)
     if doubt is None:
-        return found
+        return match
     later = _last_result(body, doubt)
     if later is not None:
         return later
-    return RuleMatch(None, found.start, doubt) if is_retraction(body, doubt) else found
+    return RuleMatch(None, match.start, doubt) if is_retraction(body, doubt) else match
 
 
 def _bold_number(body: str) -> RuleMatch | None:

@@ -108,7 +108,7 @@ class OptionView:
         return list(self.labels.token.finditer(self.body))
 
     @cached_property
-    def leads(self) -> list[Lead]:
+    def list_leads(self) -> list[Lead]:
         """Return the phrases that announce an answer."""
         return find_leads(self.body)
 
@@ -144,7 +144,7 @@ def _find_stated_label(view: OptionView) -> RuleMatch | None:
     exist, are a statement too: nothing weaker may overrule it.
     """
     last: RuleMatch | None = None
-    for lead in view.leads:
+    for lead in view.list_leads:
         if last is not None and (lead.end <= last.end or lead.start == last.start):
             continue  # a later link of a sentence that was already read
         last = _read_statement(view, lead) or last
@@ -340,7 +340,7 @@ def _equals_choice(view: OptionView) -> RuleMatch | None:
 def _find_stated_choice(view: OptionView) -> RuleMatch | None:
     """Return the option whose text follows the last announcement: 'The answer is Paris, not London.'"""
     last: RuleMatch | None = None
-    for lead in view.leads:
+    for lead in view.list_leads:
         if not lead.is_strong:
             continue
         if last is not None and (lead.end <= last.end or lead.start == last.start):

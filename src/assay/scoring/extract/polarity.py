@@ -213,7 +213,7 @@ def _opening(view: ReplyView) -> RuleMatch | None:
     if found is not None and REFUSAL.search(view.body, first.start, first.end):
         return RuleMatch(None, *first)
     ends = [one for one in later if is_conclusion(view, one) or RETRACTION.match(view.plain, one.start)]
-    concluded = next((said for one in reversed(ends) if (said := _read_polarity(view, *one))), None)
+    concluded = next((polarity for one in reversed(ends) if (polarity := _read_polarity(view, *one))), None)
     if found is None or concluded is None or concluded.answer == found.answer:
         return concluded or found
     return RuleMatch(None, *first)

@@ -400,10 +400,10 @@ def _classify_words(words: list[str]) -> _Context | None:
     return _Context(Role.RESULT, is_worded=True, is_copula=word in _COPULAS and before != "there")
 
 
-def _join_operands(body: str, found: list[Quantity]) -> list[Quantity]:
+def _join_operands(body: str, quantities: list[Quantity]) -> list[Quantity]:
     """Return the numbers with each calculation as one; its value is open until an equals sign."""
-    joined = [found[0]]
-    for quantity in found[1:]:
+    joined = [quantities[0]]
+    for quantity in quantities[1:]:
         last = joined[-1]
         signs = not _SIGNS.isdisjoint(body[last.end : quantity.start])
         between = _OPERATION.fullmatch(body, last.end, quantity.start) if signs else None

@@ -105,7 +105,7 @@ def _read(question: Question, outcome: Completion | Failure) -> JudgeReply:
     )
     if found.answer is not None:
         value = question.worth(found.answer)
-        return msgspec.structs.replace(reply, verdict=Verdict.SCORED, value=value, said=found.answer)
+        return msgspec.structs.replace(reply, verdict=Verdict.SCORED, value=value, label=found.answer)
     why = "no verdict in the reply"
     if found.rule is not None:
         why = question.no_verdict

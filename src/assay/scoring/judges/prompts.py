@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from importlib import resources
 from pathlib import Path
 from string import Formatter
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -22,7 +22,6 @@ from assay.core.errors import AuthorError, PlanError, Problem, Problems, listing
 from assay.core.ids import digest
 from assay.core.origin import Origin
 from assay.core.prompt import Message, Prompt
-from assay.scoring.judges.conversation import Conversation, transcript
 
 JudgeType: TypeAlias = Literal["single", "pairwise"]
 
@@ -266,4 +265,31 @@ def _describe_purpose(purpose: tuple[JudgeType, int | None, bool]) -> str:
 def _prompt_problem(what: str, where: Origin) -> Problem:
     return Problem(
         "JUDGE-003", what, "correct the judge prompt file; docs/guides/judges.md describes its format", where
+    )
+
+
+class Conversation(NamedTuple):
+    """The user's turns, with one answer each."""
+
+    questions: tuple[str, ...]
+    answers: tuple[str, ...]
+    references: tuple[str | None, ...] = ()
+    """Reference answers to the turns, None for an unknown one; empty if there are none."""
+
+    @property
+    def has_reference(self) -> bool:
+        """Whether any turn has a reference answer."""
+        return any(reference is not None for reference in self.references)
+
+    def until(self, turn: int) -> Conversation:
+        """Return the first `turn` turns."""
+        return Conversation(self.questions[:turn], self.answers[:turn], self.references[:turn])
+
+
+def transcript(questions: Sequence[str], answers: Sequence[str | None], speaker: str) -> str:
+    """Return turns as one text; a turn without an answer is omitted."""
+    return "\n\n".join(
+        f"### User\n{question}\n\n### {speaker}\n{answer}"
+        for question, answer in zip(questions, answers, strict=True)
+        if answer is not None
     )

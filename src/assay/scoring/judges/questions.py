@@ -8,9 +8,9 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from assay.core.prompt import Prompt
-from assay.scoring.judges.conversation import Conversation
 from assay.scoring.judges.judgement import Question, Unaskable
 from assay.scoring.judges.prompts import (
+    Conversation,
     JudgeType,
     PromptBook,
     build_comparison_values,

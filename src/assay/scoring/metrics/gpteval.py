@@ -14,9 +14,8 @@ from typing import Any, ClassVar, get_args
 from assay.core.errors import PlanError, Problem, listing
 from assay.core.ports import Judge
 from assay.core.score import JudgeReply
-from assay.scoring.judges.conversation import Conversation
 from assay.scoring.judges.judgement import Judgement, Question, Unaskable, judge_cases
-from assay.scoring.judges.prompts import JudgeType
+from assay.scoring.judges.prompts import Conversation, JudgeType
 from assay.scoring.judges.questions import JudgingProcedure, comparing_questions, grading_questions
 from assay.scoring.metrics.checks import check_lengths
 from assay.scoring.metrics.list_metric import ListMetric

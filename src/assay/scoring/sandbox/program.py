@@ -18,9 +18,7 @@ import types
 from typing import NamedTuple, NoReturn
 
 from assay.scoring.sandbox import isolation
-from assay.scoring.sandbox.limits import Limits
-from assay.scoring.sandbox.program_result import Status
-from assay.scoring.sandbox.protocol import Job
+from assay.scoring.sandbox.protocol import Job, Limits, Status
 
 READY = b"ready"
 """Sent before the program's first line. Any other message is the reason why it could not start."""

@@ -10,10 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 
 from assay.core.errors import PlanError, Problem
-from assay.scoring.sandbox.limits import Limits
-from assay.scoring.sandbox.program_result import ProgramResult, Status
 from assay.scoring.sandbox.protections import Protections
-from assay.scoring.sandbox.protocol import Job
+from assay.scoring.sandbox.protocol import Job, Limits, ProgramResult, Status
 from assay.scoring.sandbox.warden_process import WardenLost, WardenProcess
 
 

@@ -17,10 +17,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from assay.scoring.sandbox.limits import Limits
 from assay.scoring.sandbox.program import MIB, READY, TOKEN_BYTES, Place, run_program
-from assay.scoring.sandbox.program_result import ProgramResult, Status
-from assay.scoring.sandbox.protocol import Job
+from assay.scoring.sandbox.protocol import Job, Limits, ProgramResult, Status
 
 _TICK_S = 0.02
 _READ_BYTES = 65536

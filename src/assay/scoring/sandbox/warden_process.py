@@ -12,8 +12,7 @@ from typing import TypeVar
 
 import msgspec
 
-from assay.scoring.sandbox.limits import Limits
-from assay.scoring.sandbox.protocol import Hello, Job, Reply, Setup
+from assay.scoring.sandbox.protocol import Hello, Job, Limits, Reply, Setup
 
 _GRACE_S = 30.0
 """Extra time for a warden: start, file system, killing leftovers."""

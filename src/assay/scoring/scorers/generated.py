@@ -38,13 +38,13 @@ VOTE = "vote"
 """The rule of an answer found by majority vote over several samples."""
 
 
-def _vote(found: Sequence[Extraction]) -> Extraction:
+def _vote(extractions: Sequence[Extraction]) -> Extraction:
     """Return the most frequent answer, the first on a tie; a sample without an answer has no vote."""
-    if len(found) == 1:
-        return found[0]
-    votes = Counter(one.answer for one in found if one.answer is not None)
+    if len(extractions) == 1:
+        return extractions[0]
+    votes = Counter(one.answer for one in extractions if one.answer is not None)
     if not votes:
-        return found[0]
+        return extractions[0]
     return Extraction(votes.most_common(1)[0][0], VOTE)
 
 
@@ -137,17 +137,17 @@ class GeneratedOption:
         return find(text, sample.labels, sample.choices)
 
 
-def _match_option(found: Extraction, sample: Sample) -> Extraction:
+def _match_option(extraction: Extraction, sample: Sample) -> Extraction:
     """Return the extraction with the label of the option it names; without an answer if it names none."""
-    if found.answer is None or found.answer in sample.labels:
-        return found
-    normalized = normalize(found.answer)
+    if extraction.answer is None or extraction.answer in sample.labels:
+        return extraction
+    normalized = normalize(extraction.answer)
     spelled = [label for label in sample.labels if normalize(label) == normalized] or [
         label
         for label, choice in zip(sample.labels, sample.choices, strict=True)
         if normalize(choice) == normalized
     ]
-    return msgspec.structs.replace(found, answer=spelled[0] if len(spelled) == 1 else None)
+    return msgspec.structs.replace(extraction, answer=spelled[0] if len(spelled) == 1 else None)
 
 
 class GeneratedAnswer:

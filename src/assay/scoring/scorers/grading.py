@@ -40,7 +40,7 @@ _MISREADS = frozenset({"first_line"})
 class GradedAnswer(NamedTuple):
     """An answer and its value."""
 
-    found: Extraction
+    extraction: Extraction
     value: float
     also: dict[str, float]
     """Its values by the other ways of matching."""
@@ -105,15 +105,15 @@ class AnswerGrader:
         found, is_exact = _match_exactly(text, start, end, targets)
         return self._grade_text(text, targets, question, reader, found, is_exact, text[start:end])
 
-    def compared(self, found: Extraction, text: str, targets: Sequence[str]) -> GradedAnswer:
+    def compared(self, extraction: Extraction, text: str, targets: Sequence[str]) -> GradedAnswer:
         """Return the grade of an answer found by a named extractor."""
         if are_numbers(targets):
-            return _grade_number(found, targets)
+            return _grade_number(extraction, targets)
         start, end = find_searchable_part(text) or (0, len(text))
         wanted = {normalize(target) for target in targets}
-        is_exact = found.answer is not None and normalize(found.answer) in wanted
-        values = _values(found, is_exact, text[start:end], targets)
-        return self._build_graded(found, {"stated": float(is_exact), **values})
+        is_exact = extraction.answer is not None and normalize(extraction.answer) in wanted
+        values = _values(extraction, is_exact, text[start:end], targets)
+        return self._build_graded(extraction, {"stated": float(is_exact), **values})
 
     def _grade_text(
         self,
@@ -121,18 +121,18 @@ class AnswerGrader:
         targets: Sequence[str],
         question: str,
         reader: ReaderName,
-        found: Extraction,
+        extraction: Extraction,
         is_exact: bool,
         reply: str,
     ) -> GradedAnswer:
-        values = _values(found, is_exact, reply, targets)
-        stated, is_right = self._find_stated_answer(text, targets, question, reader, found, is_exact)
+        values = _values(extraction, is_exact, reply, targets)
+        stated, is_right = self._find_stated_answer(text, targets, question, reader, extraction, is_exact)
         values["stated"] = float(is_right)
-        return self._build_graded(stated if self._match == "stated" else found, values)
+        return self._build_graded(stated if self._match == "stated" else extraction, values)
 
-    def _build_graded(self, found: Extraction, values: dict[str, float]) -> GradedAnswer:
+    def _build_graded(self, extraction: Extraction, values: dict[str, float]) -> GradedAnswer:
         also = {name_metric(one): values[one] for one in MATCHES if one != self._match}
-        return GradedAnswer(found, values[self._match], also)
+        return GradedAnswer(extraction, values[self._match], also)
 
     def _find_stated_answer(
         self,
@@ -140,12 +140,12 @@ class AnswerGrader:
         targets: Sequence[str],
         question: str,
         reader: ReaderName,
-        found: Extraction,
+        extraction: Extraction,
         is_exact: bool,
     ) -> tuple[Extraction, bool]:
         """Return the answer that a reply states, and whether it is right."""
         if reader == "exact":
-            return found, is_exact
+            return extraction, is_exact
         if reader == "yes_no":
             polarity = extract_polarity(text)
             return polarity, polarity.answer is not None and polarity.answer == read_target_polarity(targets)
@@ -157,10 +157,10 @@ class AnswerGrader:
         stated = extract_stated(text, short, question)
         if stated.answer is not None:
             return stated, True
-        if found.rule == "whole_reply" and is_exact:
-            return found, True
+        if extraction.rule == "whole_reply" and is_exact:
+            return extraction, True
         number = _find_stated_number(text, targets)
-        return (number, True) if number is not None else (_other_answer(text, found), False)
+        return (number, True) if number is not None else (_other_answer(text, extraction), False)
 
 
 def name_metric(match: str) -> str:
@@ -168,9 +168,9 @@ def name_metric(match: str) -> str:
     return "accuracy" if match == "stated" else match
 
 
-def _grade_number(found: Extraction, targets: Sequence[str]) -> GradedAnswer:
-    is_right = found.answer is not None and any(numbers_equal(found.answer, one) for one in targets)
-    return GradedAnswer(found, float(is_right), {})
+def _grade_number(extraction: Extraction, targets: Sequence[str]) -> GradedAnswer:
+    is_right = extraction.answer is not None and any(numbers_equal(extraction.answer, one) for one in targets)
+    return GradedAnswer(extraction, float(is_right), {})
 
 
 def _find_stated_number(text: str, targets: Sequence[str]) -> Extraction | None:
@@ -196,15 +196,15 @@ def _match_exactly(text: str, start: int, end: int, targets: Sequence[str]) -> t
     return found, False
 
 
-def _other_answer(text: str, found: Extraction) -> Extraction:
+def _other_answer(text: str, extraction: Extraction) -> Extraction:
     """Return the answer of a reply that states no target; nothing if it declines to answer."""
-    if found.rule in _MISREADS and REFUSAL.search(text):
+    if extraction.rule in _MISREADS and REFUSAL.search(text):
         return Extraction(None, "refusal")
-    return found
+    return extraction
 
 
-def _values(found: Extraction, is_exact: bool, reply: str, targets: Sequence[str]) -> dict[str, float]:
-    answer = found.answer
+def _values(extraction: Extraction, is_exact: bool, reply: str, targets: Sequence[str]) -> dict[str, float]:
+    answer = extraction.answer
     if answer is None:
         return {"exact": 0.0, "contains": 0.0, "f1": 0.0}
     return {

@@ -183,8 +183,8 @@ def _no_such_metric(name: str, metrics: Sequence[Any]) -> UsageError:
     return UsageError(Problem("RESCORE-003", what, "`assay score RUN` without options shows what it reports"))
 
 
-def _order_names(found: dict[str, PlacedT], wanted: Sequence[str]) -> dict[str, PlacedT]:
-    return {name: found[name] for name in wanted if name in found} if wanted else found
+def _order_names(placed: dict[str, PlacedT], wanted: Sequence[str]) -> dict[str, PlacedT]:
+    return {name: placed[name] for name in wanted if name in placed} if wanted else placed
 
 
 def _place_values(values: Sequence[PlacedT | None], rows: Sequence[int], n: int) -> list[PlacedT | None]:
@@ -242,7 +242,7 @@ def _row_values(
     predictions: Sequence[Any],
     references: Sequence[Any],
     rows: Sequence[int],
-    found: Sequence[str],
+    names: Sequence[str],
 ) -> dict[str, list[float | None]]:
     """Return the row values: those the metric stored, else those of one of Assay's own metrics.
 
@@ -251,13 +251,13 @@ def _row_values(
     """
     lists = dict(getattr(metric, "last_score_lists", None) or {})
     by_name: dict[str, list[float | None]] = {}
-    for name in found:
+    for name in names:
         given = lists.get(name)
         if given is not None and len(given) == len(rows):
             by_name[name] = [_number(one) for one in given]
     # A sum over the rows is not a row value.
     missing = [
-        name for name in found if name not in by_name and name not in getattr(metric, "last_counts", ())
+        name for name in names if name not in by_name and name not in getattr(metric, "last_counts", ())
     ]
     if missing and getattr(metric, "scores_single_rows", False):
         try:

@@ -136,7 +136,7 @@ def _prompt(spec: TaskSpec, prompt: Prompt) -> Any:
     """Return a prompt as the original writes it: as one text if the template is one."""
     if _is_one_text(spec) and isinstance(prompt, tuple) and len(prompt) == 1:
         message: Message = prompt[0]
-        return message.shown
+        return message.display_text
     return format_prompt(prompt)
 
 

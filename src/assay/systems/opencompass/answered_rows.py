@@ -59,7 +59,7 @@ def format_prompt(prompt: Prompt) -> Any:
     """Return a prompt as the originals write it: a text, or a list of role messages."""
     if isinstance(prompt, str):
         return prompt
-    return [{"role": _ROLES[message.role], "prompt": message.shown} for message in prompt]
+    return [{"role": _ROLES[message.role], "prompt": message.display_text} for message in prompt]
 
 
 def _text(output: Output) -> Any:

@@ -136,7 +136,7 @@ class OpenCompassRows:
     def _format_prompt(self, prompt: Prompt) -> Any:
         """Return a prompt; a text that was sent as one chat message stays a text."""
         if not isinstance(prompt, str) and self._is_one_text and len(prompt) == 1:
-            return prompt[0].shown
+            return prompt[0].display_text
         return format_prompt(prompt)
 
     def _detail(self, row: AnsweredRow) -> dict[str, Any]:

@@ -22,11 +22,10 @@ from assay.core.response import Completion, Likelihood
 from assay.core.sample import Sample
 from assay.core.score import Metric, Score, Verdict
 from assay.core.task import ComponentSpec, Task, TaskSpec
-from assay.dialects.ultraeval.arguments import TransformArguments
 from assay.dialects.ultraeval.collect import CollectedTask, Recipe
 from assay.dialects.ultraeval.compile import NORMALISED
 from assay.dialects.ultraeval.config import METHODS
-from assay.dialects.ultraeval.parameters import find_parameters
+from assay.dialects.ultraeval.parameters import TransformArguments, find_parameters
 from assay.dialects.ultraeval.task import TransformTask
 from assay.engine.limit import LimitedTask
 from assay.results.read import StoredRun
@@ -307,7 +306,7 @@ def _extract_answers(
     """Return the answer in each output."""
     if part.reader is None:
         return [score.answer]
-    return [None if text is None else part.reader.found(text, sample).answer for text in outputs]
+    return [None if text is None else part.reader.read_answer(text, sample).answer for text in outputs]
 
 
 def _build_eval_results(part: _Part, score: Score, values: Values) -> dict[str, Any]:

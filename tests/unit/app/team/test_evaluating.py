@@ -1,4 +1,4 @@
-"""What an evaluation in a process of its own tells of how far it is."""
+"""Progress messages of an evaluation in its own process."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from assay.core.errors import PlanError
 from assay.core.tally import JudgeTally, Tally
 
 
-def test_a_judge_at_work_is_told_now_and_then_and_not_with_each_reply() -> None:
-    told: list[Event] = []
-    teller = _ProgressReporter(told.append)
+def test_a_judge_at_work_is_reported_now_and_then_and_not_with_each_reply() -> None:
+    reported: list[Event] = []
+    teller = _ProgressReporter(reported.append)
     tally = Tally(n_samples=2, judge=JudgeTally())
     assert tally.judge is not None
     tally.n_done = 1
@@ -28,11 +28,11 @@ def test_a_judge_at_work_is_told_now_and_then_and_not_with_each_reply() -> None:
         tally.judge.n_replied += 1
         teller.progress(tally)
     # One for the beginning, one for the end of the samples; a thousand replies took no half of a second.
-    assert 2 <= len(told) <= 4
+    assert 2 <= len(reported) <= 4
     teller._next = 0.0
     tally.judge.n_failed = 3
     teller.progress(tally)
-    assert isinstance(last := told[-1], EvaluationProgress)
+    assert isinstance(last := reported[-1], EvaluationProgress)
     names = ("n_done", "n_judge_prompts", "n_judge_replies", "n_judge_failed")
     assert [last.progress[name] for name in names] == [2, 1_000, 1_000, 3]
 

@@ -1,4 +1,4 @@
-"""What tables are said to be scored by is what they are scored by."""
+"""Tables are scored by the described scorers."""
 
 from __future__ import annotations
 

@@ -29,14 +29,16 @@ def planned(
 def test_the_request_wins_over_the_dataset_and_that_over_the_server() -> None:
     plan = planned(dataset("a", seed=2, shots=5, max_tokens=9), shots=3)
     assert plan.datasets == ("a.csv",)
-    told = {name: (getattr(plan.values, name), plan.sources[name]) for name in RunSettings.__struct_fields__}
-    assert told["model"] == ("mock", "model")
-    assert told["model_args"] == ({"answer": "A"}, "model")
-    assert told["seed"] == (2, "dataset")
-    assert told["shots"] == (3, "request")
-    assert told["max_tokens"] == (9, "dataset")
-    assert told["runs_dir"] == ("kept", "server")
-    assert told["fidelity"] == ("corrected", "default")
+    reported = {
+        name: (getattr(plan.values, name), plan.sources[name]) for name in RunSettings.__struct_fields__
+    }
+    assert reported["model"] == ("mock", "model")
+    assert reported["model_args"] == ({"answer": "A"}, "model")
+    assert reported["seed"] == (2, "dataset")
+    assert reported["shots"] == (3, "request")
+    assert reported["max_tokens"] == (9, "dataset")
+    assert reported["runs_dir"] == ("kept", "server")
+    assert reported["fidelity"] == ("corrected", "default")
     recorded = plan.settings("there").recorded()
     assert (recorded["out"].value, recorded["out"].source) == ("there", "server")
 
@@ -68,7 +70,7 @@ def test_a_judge_is_a_registered_model() -> None:
 
 
 @pytest.mark.parametrize("name", ["api_key", "token", "hf_token", "PASSWORD", "client-secret"])
-def test_arguments_that_are_secrets_are_refused_without_being_told(name: str) -> None:
+def test_arguments_that_are_secrets_are_rejected_without_being_reported(name: str) -> None:
     with pytest.raises(UsageError) as caught:
         require_no_secrets({name: "hunter2"})
     assert caught.value.problems[0].code == "TEAM-032"

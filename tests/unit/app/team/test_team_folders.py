@@ -21,9 +21,9 @@ def test_tables_are_found_and_python_beside_them_is_not_run(tmp_path: Path) -> N
     (tmp_path / "dataset.py").write_text(_DEADLY)
     for task in LEAP.glob("*.py"):
         (tmp_path / f"task_{task.name}").write_text(_DEADLY + task.read_text())
-    told = find_datasets(TeamSettings(datasets=(str(tmp_path),)))
-    assert [(one.name, one.dialect) for one in told.datasets] == [("more", "table"), ("sums", "table")]
-    assert told.problems == ()
+    reported = find_datasets(TeamSettings(datasets=(str(tmp_path),)))
+    assert [(one.name, one.dialect) for one in reported.datasets] == [("more", "table"), ("sums", "table")]
+    assert reported.problems == ()
 
 
 def test_uploads_and_runs_in_such_a_folder_are_not_found_again(tmp_path: Path) -> None:
@@ -37,10 +37,10 @@ def test_uploads_and_runs_in_such_a_folder_are_not_found_again(tmp_path: Path) -
 
 
 def test_a_registry_is_read_where_python_is_allowed() -> None:
-    told = {one.name: one for one in find_datasets(TeamSettings(allow_python=(str(LEAP),))).datasets}
-    assert told["klue_ynat"].metrics == ("acc", "macro_f1")
-    assert told["klue_ynat"].headline == "macro_f1"
-    assert told["klue_ynat"].explanation == "뉴스 기사의 주제를 분류하는 능력 평가"
+    reported = {one.name: one for one in find_datasets(TeamSettings(allow_python=(str(LEAP),))).datasets}
+    assert reported["klue_ynat"].metrics == ("acc", "macro_f1")
+    assert reported["klue_ynat"].headline == "macro_f1"
+    assert reported["klue_ynat"].explanation == "뉴스 기사의 주제를 분류하는 능력 평가"
 
 
 def test_the_registry_of_a_whole_checkout_is_read(tmp_path: Path) -> None:
@@ -50,31 +50,31 @@ def test_the_registry_of_a_whole_checkout_is_read(tmp_path: Path) -> None:
     config.mkdir(parents=True)
     for task in LEAP.glob("*.py"):
         (config if task.name == "dataset.py" else tasks).joinpath(task.name).write_bytes(task.read_bytes())
-    told = {one.name: one for one in find_datasets(TeamSettings(allow_python=(str(tmp_path),))).datasets}
-    assert told["klue_sts"].metrics == ("acc", "f1")
-    assert told["klue_sts"].headline == "acc"
+    reported = {one.name: one for one in find_datasets(TeamSettings(allow_python=(str(tmp_path),))).datasets}
+    assert reported["klue_sts"].metrics == ("acc", "f1")
+    assert reported["klue_sts"].headline == "acc"
 
 
-def test_two_of_one_name_are_told_apart_by_their_paths(tmp_path: Path) -> None:
+def test_two_of_one_name_are_distinguished_by_their_paths(tmp_path: Path) -> None:
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "sums.csv").write_text(_CSV)
     (tmp_path / "alone.csv").write_text(_CSV)
-    told = find_datasets(TeamSettings(datasets=(str(tmp_path),)))
+    reported = find_datasets(TeamSettings(datasets=(str(tmp_path),)))
     top = tmp_path.name
-    assert {one.name for one in told.datasets} == {"alone", f"{top}.a.sums.csv", f"{top}.b.sums.csv"}
+    assert {one.name for one in reported.datasets} == {"alone", f"{top}.a.sums.csv", f"{top}.b.sums.csv"}
 
 
-def test_a_folder_whose_code_fails_is_told_and_the_others_are_found(tmp_path: Path) -> None:
+def test_a_folder_whose_code_fails_is_reported_and_the_others_are_found(tmp_path: Path) -> None:
     broken, fine = tmp_path / "broken", tmp_path / "fine"
     broken.mkdir()
     fine.mkdir()
     (fine / "sums.csv").write_text(_CSV)
     (broken / "task.py").write_text("from .base import Task\nclass X(Task):\n    pass\n1 / 0\n")
     (broken / "dataset.py").write_text("def get_eval_datasets():\n    return {'x': {}}\n")
-    told = find_datasets(TeamSettings(datasets=(str(fine),), allow_python=(str(broken),)))
-    assert [one.name for one in told.datasets] == ["sums"]
-    assert [problem.code[:4] for problem in told.problems] == ["LEAP"]
+    reported = find_datasets(TeamSettings(datasets=(str(fine),), allow_python=(str(broken),)))
+    assert [one.name for one in reported.datasets] == ["sums"]
+    assert [problem.code[:4] for problem in reported.problems] == ["LEAP"]
 
 
 def test_python_runs_only_in_folders_that_allow_it(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What is left of a model that was closed: nothing of its weights, and it can be asked again."""
+"""A closed model frees its weights and can be opened again."""
 
 from __future__ import annotations
 

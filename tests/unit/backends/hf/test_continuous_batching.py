@@ -1,4 +1,4 @@
-"""Rows that join a running batch write what they would write alone."""
+"""Rows that join a running batch generate the same text as alone."""
 
 from __future__ import annotations
 
@@ -341,7 +341,7 @@ def test_memory_that_runs_out_keeps_what_is_done_and_writes_the_rest_alike(
     assert watch.prompts.count(asked[2].prompt) > 1
 
 
-def test_a_row_that_does_not_fit_alone_is_given_up_and_the_rest_goes_on(
+def test_a_row_that_does_not_fit_alone_is_given_up_and_the_rest_continues(
     make_model: MakeModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer = _writer(make_model, "llama")

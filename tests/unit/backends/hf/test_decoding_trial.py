@@ -1,4 +1,4 @@
-"""The trial of generation: it must try what it vouches for, and fall back with a reason."""
+"""The generation check when a model is loaded: it covers what it enables, and falls back with a reason."""
 
 from __future__ import annotations
 

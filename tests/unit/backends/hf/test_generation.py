@@ -202,7 +202,7 @@ def test_stop_strings_spread_over_tokens(make_model: MakeModel) -> None:
 def test_rows_that_end_on_different_stops_do_not_wait_for_each_other(make_model: MakeModel) -> None:
     backend: Any = open_backend(f"hf:{make_model()}", {})
     full = write(backend, PROMPTS, Sampling(max_tokens=40))
-    # Each row's own text gives the stop that ends it; all of them are told to all rows.
+    # Each row's own text gives the stop that ends it; all rows get all of them.
     stops = tuple(
         output.text[3:5] for (output,) in full if len(output.text) > 5 and "�" not in output.text[3:5]
     )

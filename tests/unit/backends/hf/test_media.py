@@ -153,7 +153,7 @@ def test_text_reaches_a_template_that_looks_for_parts(llava: Path) -> None:
     )
 
 
-def test_a_template_that_loses_text_is_told(llava: Path, images: list[Image], tmp_path: Path) -> None:
+def test_a_template_that_loses_text_is_reported(llava: Path, images: list[Image], tmp_path: Path) -> None:
     blind = tmp_path / "blind.jinja"
     blind.write_text(TEMPLATE.replace("part.text", "''"), encoding="utf-8")
     (outcome,) = ask_all(opened(llava, chat_template=str(blind)), [shows(images[0], Text("What?"))])
@@ -193,9 +193,9 @@ def test_trouble_with_one_prompt_is_its_failure(llava: Path, images: list[Image]
         ),
     ]
     outcomes = ask_all(opened(llava), [ask for ask, _, _ in troubles] + [shows(images[0])])
-    for outcome, (_, kind, said) in zip(outcomes, troubles, strict=False):
+    for outcome, (_, kind, message) in zip(outcomes, troubles, strict=False):
         assert isinstance(outcome, Failure)
-        assert (outcome.kind, said in outcome.message) == (kind, True), outcome
+        assert (outcome.kind, message in outcome.message) == (kind, True), outcome
     assert isinstance(outcomes[-1], Completion)
 
 

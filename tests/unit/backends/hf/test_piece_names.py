@@ -25,7 +25,7 @@ def byte_names() -> list[str]:
 
 
 def read_back(shown: str) -> bytes:
-    """Return the bytes that a shown piece stands for."""
+    """Return the bytes of a displayed token."""
     parts = re.split(r"(<0x[0-9A-F]{2}>)", shown)
     return b"".join(
         bytes([int(part[3:5], 16)]) if part.startswith("<0x") else part.encode() for part in parts

@@ -1,4 +1,4 @@
-"""The tree of token sequences: whatever the cut, every read sees exactly its own sequence, once."""
+"""The tree of token sequences: however it is split, every read covers its own sequence exactly once."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_short_beginning_is_written_again_rather_than_made_a_prefix() -> None:
     assert len(group.lanes) == 4
 
 
-def test_a_sequence_longer_than_a_lane_stands_alone() -> None:
+def test_a_sequence_longer_than_a_lane_is_alone() -> None:
     row = tuple(range(500))
     (group,) = plan_lanes([row], [last(row)], lane_tokens=100)
     assert [len(lane.ids) for lane in group.lanes] == [500]

@@ -1,4 +1,4 @@
-"""Sentence encoders: the same vectors as each text by itself, whatever stands beside it."""
+"""Sentence encoders: a text has the same vector alone and in any batch."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_who_it_is(folder: Path, tmp_path: Path) -> None:
     assert other.args == {"pooling": "cls", "max_tokens": 16}
 
 
-def test_what_is_not_known_is_refused(folder: Path, tmp_path: Path) -> None:
+def test_what_is_not_known_is_rejected(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(BackendError, match=r"MODEL-005.*'Dense'"):
         SentenceEncoder(sentence_folder(folder, tmp_path / "dense", step="Dense"))
     with pytest.raises(BackendError, match=r"MODEL-005.*'pooling_mode_max_tokens'"):

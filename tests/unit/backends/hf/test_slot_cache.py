@@ -1,4 +1,4 @@
-"""Rows that grow, leave and join, against plain lists of columns."""
+"""Key-value rows that grow, leave and join, against plain lists of columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a text ends, against looking at the whole text after every token."""
+"""Stop detection against a check of the whole text after every token."""
 
 from __future__ import annotations
 

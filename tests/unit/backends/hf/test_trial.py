@@ -1,4 +1,4 @@
-"""The trial of packed rows when a model is loaded: it must try what it vouches for."""
+"""The check of packed rows when a model is loaded covers what it enables."""
 
 from __future__ import annotations
 

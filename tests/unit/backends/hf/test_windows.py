@@ -110,7 +110,7 @@ def test_classic_agrees_with_the_recipe(pair: tuple[Any, Recipe]) -> None:
     ids = recipe.ids(TEXT)
     tokenizer = recipe.tokenizer
     prefix = tokenizer.eos_token_id if tokenizer.bos_token_id is None else tokenizer.bos_token_id
-    # A tokenizer that puts its BOS in front has done what the prefix is for: it stands there once.
+    # A tokenizer that puts its BOS in front has done what the prefix is for: the token appears once.
     bare = ids[1:] if ids[0] == tokenizer.bos_token_id else ids
     for length in (CONTEXT, 20, 7):
         found = likelihood(backend, TEXT, Windows("classic", length))

@@ -22,7 +22,7 @@ def test_what_can_be_called_is_left_as_it_is(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "said"),
+    ("url", "message"),
     [
         ("http://127.0.0.1:99999/v1", "not the address"),
         ("http:///v1", "not the address"),
@@ -34,9 +34,9 @@ def test_what_can_be_called_is_left_as_it_is(url: str) -> None:
         ("http://모델.example/v1", "non-ASCII"),
     ],
 )
-def test_what_cannot_be_called_is_refused_before_anything_is_sent(url: str, said: str) -> None:
+def test_what_cannot_be_called_is_rejected_before_anything_is_sent(url: str, message: str) -> None:
     with pytest.raises(AssayError) as caught:
         check_address(url, "an example")
     (problem,) = caught.value.problems
     assert problem.code == "MODEL-001"
-    assert said in problem.what
+    assert message in problem.what

@@ -1,4 +1,4 @@
-"""HTTP as it comes over a wire: cut anywhere, closed at any time, kept open, late, or no HTTP at all."""
+"""HTTP responses split anywhere, closed early, kept open, late, or not HTTP at all."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.backends.http.client import HttpClient
-from assay.backends.http.event_loop import new_event_loop
 from assay.backends.http.exchange import (
     ChunkConsumer,
     ConnectionBroken,
@@ -24,6 +23,7 @@ from assay.backends.http.exchange import (
     ServerUnreachable,
     TimeLimits,
 )
+from assay.backends.http.pull import new_event_loop
 
 PATIENT = TimeLimits(30.0)
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 5\r\n\r\nhello"
@@ -248,7 +248,7 @@ def test_a_call_ends_when_its_time_is_over() -> None:
         answered(_stalling, TimeLimits(0.2))
 
 
-def test_a_reply_that_stands_still_ends_before_that() -> None:
+def test_a_reply_that_is_still_ends_before_that() -> None:
     with pytest.raises(ReplyStalled, match=r"no data for 0\.1 s"):
         answered(_stalling, TimeLimits(600.0, idle_s=0.1))
 
@@ -412,7 +412,7 @@ def test_connections_are_opened_beforehand() -> None:
     assert held(always(OK), asks) == ([b"hello", b"hello"], 70)
 
 
-def test_a_certificate_that_nobody_vouches_for_is_refused(
+def test_a_certificate_that_nobody_vouches_for_is_rejected(
     own_certificate: tuple[ssl.SSLContext, Path],
 ) -> None:
     context, _ = own_certificate

@@ -1,4 +1,4 @@
-"""The level of concurrency against simulated servers whose best throughput is known."""
+"""The concurrency level against simulated servers with a known best throughput."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_server_that_shares_its_power_is_asked_for_nearly_all_of_it(half_at: i
 
 @given(most=st.integers(1, 400), each_s=st.floats(0.01, 30))
 @settings(max_examples=10, deadline=None)
-def test_a_server_that_refuses_is_rarely_made_to(most: int, each_s: float) -> None:
+def test_a_server_that_rejects_is_rarely_made_to(most: int, each_s: float) -> None:
     found = course(AdaptiveLevel(), refusing(lambda now: most, each_s), N_CALLS)
     assert found.rate(SETTLED) >= 0.85 * most / each_s
     assert found.n_refused <= 0.015 * N_CALLS + 2 * most, "one leap too far costs no more than its calls"

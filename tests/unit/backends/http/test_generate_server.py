@@ -219,7 +219,7 @@ def test_a_parameter_by_another_name_is_another_model_of_triton() -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "args", "said"),
+    ("model", "args", "message"),
     [
         ("triton:@http://127.0.0.1:1", {}, "triton needs the name of a model"),
         ("tgi:http://127.0.0.1:1", {}, "after an @"),
@@ -230,10 +230,10 @@ def test_a_parameter_by_another_name_is_another_model_of_triton() -> None:
         ("tgi:@http://127.0.0.1:1", {"concurency": "2"}, "tgi"),
     ],
 )
-def test_a_wrong_address_or_argument_is_an_error(model: str, args: dict[str, str], said: str) -> None:
+def test_a_wrong_address_or_argument_is_an_error(model: str, args: dict[str, str], message: str) -> None:
     with pytest.raises(BackendError) as caught:
         open_backend(model, args)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 @BOTH

@@ -1,4 +1,4 @@
-"""What is sent to a server for an ask, and what its replies mean."""
+"""The server request for an ask, and the meaning of its replies."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_the_first_token_needs_something_before_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "said"),
+    ("reply", "message"),
     [
         ("a text", "expected a list of log-probabilities"),
         (None, "expected a list of log-probabilities"),
@@ -165,10 +165,10 @@ def test_the_first_token_needs_something_before_it() -> None:
         ([], "no token"),
     ],
 )
-def test_what_is_no_list_of_logprobs_is_no_answer(reply: Any, said: str) -> None:
+def test_what_is_no_list_of_logprobs_is_no_answer(reply: Any, message: str) -> None:
     outcome = scored(Span("text", 0, leads=False), reply)
     assert isinstance(outcome, Failure)
-    assert said in outcome.message
+    assert message in outcome.message
 
 
 def test_why_a_text_ended_is_said_as_far_as_it_is_known() -> None:

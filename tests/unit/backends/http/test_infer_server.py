@@ -1,4 +1,4 @@
-"""The client of UltraEval's servers over real sockets: batches, faults, and who is told what."""
+"""The client of UltraEval's servers over real sockets: batches, faults, and messages."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def test_waits_grow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("trouble", "said"),
+    ("trouble", "message"),
     [
         (failing(500), "HTTP status 500"),
         (failing(400, "no"), "HTTP status 400: 'no'"),
@@ -185,11 +185,11 @@ def test_waits_grow(monkeypatch: pytest.MonkeyPatch) -> None:
     ids=["500", "400", "not_json", "wrong_length", "no_list", "a_string"],
 )
 @pytest.mark.parametrize("poison", [0, 7, 19])
-def test_one_text_that_always_fails_costs_no_other(trouble: Model, said: str, poison: int) -> None:
+def test_one_text_that_always_fails_costs_no_other(trouble: Model, message: str, poison: int) -> None:
     with serving(poisoned(f"number {poison},", trouble)) as server:
         failed = failures(outcomes(client(server.url, batch_size=20), TEXTS))
     assert list(failed) == [poison]
-    assert said in failed[poison].message
+    assert message in failed[poison].message
 
 
 def test_a_single_reply_that_is_none_fails_alone_without_another_call() -> None:
@@ -310,7 +310,7 @@ def test_an_address_must_be_whole(where: str) -> None:
         open_backend(f"ultraeval:{where}", {})
 
 
-def test_a_password_in_an_address_is_refused_and_not_repeated() -> None:
+def test_a_password_in_an_address_is_rejected_and_not_repeated() -> None:
     with pytest.raises(BackendError, match="MODEL-001") as caught:
         open_backend("ultraeval:http://me:secret@host/infer", {})
     assert "secret" not in str(caught.value)

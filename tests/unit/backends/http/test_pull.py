@@ -1,4 +1,4 @@
-"""Calls under way over jobs that are pulled: how many, and how far ahead."""
+"""Concurrent requests over pulled jobs: their number and lookahead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests of several calls: what their parts say together."""
+"""Requests made of several calls: their combined responses."""
 
 from __future__ import annotations
 

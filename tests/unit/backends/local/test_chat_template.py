@@ -1,4 +1,4 @@
-"""A model's chat template says what transformers says, and cannot run away."""
+"""Chat templates render as in transformers, within bounds on time and size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model can read: the count beforehand agrees with the failure afterwards, by real tokenizers too."""
+"""Context length: the count before the run agrees with the failure in it, with real tokenizers too."""
 
 from __future__ import annotations
 

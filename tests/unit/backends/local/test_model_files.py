@@ -65,7 +65,7 @@ def test_folders_that_hold_something_else_get_advice(tmp_path: Path) -> None:
     assert problem(str(outer / "y.gguf"))[0] == "MODEL-003"
 
 
-def test_encoder_decoders_are_refused_early(tmp_path: Path) -> None:
+def test_encoder_decoders_are_rejected_early(tmp_path: Path) -> None:
     assert problem(str(folder(tmp_path / "t5", is_encoder_decoder=True)))[0] == "MODEL-005"
 
 

@@ -38,7 +38,7 @@ def one(tokenization: Tokenization, ask: Span) -> EncodedSpan:
 
 
 def byte_lengths(tokenizer: Any, ids: list[int]) -> list[int]:
-    """Return how many bytes of text each token of a byte-level vocabulary stands for."""
+    """Return the number of text bytes of each token of a byte-level vocabulary."""
     special = set(tokenizer.all_special_ids)
     names = tokenizer.convert_ids_to_tokens(ids)
     return [len(n.encode()) if i in special else len(n) for i, n in zip(ids, names, strict=True)]
@@ -169,19 +169,19 @@ def test_prefill_is_verbatim_and_start_counts_within_it(make_model: MakeModel) -
 
 
 @pytest.mark.parametrize(
-    ("prompt", "said"),
+    ("prompt", "message"),
     [
         ((Message("user", "hi"),), "final assistant"),
         ((), "no messages"),
     ],
 )
 def test_conversations_that_cannot_be_shown_are_failures(
-    make_model: MakeModel, prompt: Any, said: str
+    make_model: MakeModel, prompt: Any, message: str
 ) -> None:
     outcome = read(make_model(chat=True))[1].spans([Span(prompt, 0)])[0]
     assert isinstance(outcome, Failure)
     assert outcome.kind == "template"
-    assert said in outcome.message
+    assert message in outcome.message
 
 
 def test_base_model_has_no_template(make_model: MakeModel) -> None:

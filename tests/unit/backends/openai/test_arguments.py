@@ -1,4 +1,4 @@
-"""What can be set on a model behind an OpenAI-compatible address."""
+"""Settings of a model behind an OpenAI-compatible address."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_decoding_fields_are_sent_as_they_are_written() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("[1]", "not a JSON object"),
         ('{"model": "x"}', "'model'"),
@@ -53,10 +53,10 @@ def test_decoding_fields_are_sent_as_they_are_written() -> None:
         ('{"temperature": -1}', "temperature"),
     ],
 )
-def test_wrong_decoding_fields(text: str, said: str) -> None:
+def test_wrong_decoding_fields(text: str, message: str) -> None:
     with pytest.raises(BackendError, match="MODEL-002") as caught:
         read_openai_settings({"decoding": text})
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_named_fields_are_typed() -> None:
@@ -65,7 +65,7 @@ def test_named_fields_are_typed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arg", "said"),
+    ("arg", "message"),
     [
         ("extra.temperature=1", "--temperature"),
         ("extra.model=x", "openai:MODEL@URL"),
@@ -85,11 +85,11 @@ def test_named_fields_are_typed() -> None:
         ("streem=true", "did you mean 'stream'"),
     ],
 )
-def test_wrong_arguments(arg: str, said: str) -> None:
+def test_wrong_arguments(arg: str, message: str) -> None:
     name, _, value = arg.partition("=")
     with pytest.raises(BackendError, match="MODEL-002") as caught:
         open_backend(URL, {name: value})
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "sk-1" not in str(caught.value)
 
 

@@ -1,4 +1,4 @@
-"""The client of OpenAI-compatible servers over real sockets: what is sent, what is read, and every fault."""
+"""The client of OpenAI-compatible servers over real sockets: requests, responses and faults."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_answers_come_as_streams_unless_a_person_says_no() -> None:
         assert whole.first_s == 0 < whole.latency_s
 
 
-def test_a_server_that_refuses_streams_is_asked_for_whole_answers_from_then_on() -> None:
+def test_a_server_that_rejects_streams_is_asked_for_whole_answers_from_then_on() -> None:
     def whole_alone(body: Body) -> Any:
         return error(400, "stream_options: not supported") if body.get("stream") else small_model(body)
 
@@ -125,12 +125,12 @@ def test_a_server_that_refuses_streams_is_asked_for_whole_answers_from_then_on()
 
 
 def test_conversations_go_to_chat_and_texts_to_completions() -> None:
-    said = [
+    message = [
         {"role": "system", "content": "Be brief."},
         {"role": "user", "content": "What is 2+2?"},
     ]
     plain = {"model": "m", "max_tokens": 8, "temperature": 0.0}
-    assert sent(QUESTION) == ("/chat/completions", {**plain, "messages": said})
+    assert sent(QUESTION) == ("/chat/completions", {**plain, "messages": message})
     assert sent("a text") == ("/completions", {**plain, "prompt": "a text"})
     assert sent("a text", api="completions") == sent("a text")
     assert sent(QUESTION, api="chat") == sent(QUESTION)
@@ -411,7 +411,7 @@ def test_the_type_of_a_stream_may_be_written_in_any_case() -> None:
 
 
 @pytest.mark.parametrize("content_type", ["text/event-stream", "application/json"])
-def test_a_reply_that_came_packed_is_told_as_such(content_type: str) -> None:
+def test_a_reply_that_came_packed_is_reported_as_such(content_type: str) -> None:
     """Nothing is asked for packed; read as it is, such a stream would seem cut short, and come again."""
     with serving(raw(gzip.compress(EVENTS), content_type, Content_Encoding="gzip")) as server:
         (found,) = outcomes(client(server.url), [Generate(QUESTION, GREEDY)])
@@ -420,10 +420,10 @@ def test_a_reply_that_came_packed_is_told_as_such(content_type: str) -> None:
     assert "compressed (gzip)" in found.message
 
 
-@pytest.mark.parametrize("told", [-5, 10**30, 7.5e300, "7", [7], None, True])
-def test_a_count_that_cannot_be_one_costs_no_answer(told: Any) -> None:
+@pytest.mark.parametrize("reported", [-5, 10**30, 7.5e300, "7", [7], None, True])
+def test_a_count_that_cannot_be_one_costs_no_answer(reported: Any) -> None:
     def model(body: Body) -> Body:
-        return {**saying("B")(body), "usage": {"prompt_tokens": told, "completion_tokens": told}}
+        return {**saying("B")(body), "usage": {"prompt_tokens": reported, "completion_tokens": reported}}
 
     outcome = answer(model)
     assert isinstance(outcome, Completion)
@@ -450,10 +450,10 @@ def test_an_error_without_its_frame_is_no_end_of_a_text(code: int, n_calls: int)
     assert "out of blocks" in found.message
 
 
-def test_too_many_calls_told_in_a_reply_may_pass_and_other_refusals_do_not() -> None:
+def test_too_many_calls_reported_in_a_reply_may_pass_and_other_refusals_do_not() -> None:
     for code, n_calls in ((429, 3), (400, 1)):
-        said = {"error": {"message": "no", "code": code}}
-        with serving(raw(json.dumps(said).encode())) as server:
+        message = {"error": {"message": "no", "code": code}}
+        with serving(raw(json.dumps(message).encode())) as server:
             outcomes(client(server.url), ASKS[:1])
             assert len(server.bodies) == n_calls
 
@@ -574,7 +574,7 @@ def test_notes_tell_reasons() -> None:
 
 
 @pytest.mark.parametrize(
-    ("trouble", "attempts", "said"),
+    ("trouble", "attempts", "message"),
     [
         (failing(500), 3, "HTTP status 500: out of order"),
         (failing(400, "maximum context length is 12"), 1, "HTTP status 400: maximum context length is 12"),
@@ -588,13 +588,13 @@ def test_notes_tell_reasons() -> None:
 )
 @pytest.mark.parametrize("poison", [0, 19])
 def test_one_input_that_always_fails_costs_no_other(
-    trouble: Model, attempts: int, said: str, poison: int
+    trouble: Model, attempts: int, message: str, poison: int
 ) -> None:
     with serving(poisoned(f"number {poison},", trouble)) as server:
         failed = failures(outcomes(client(server.url, concurrency=4), ASKS))
         assert len(server.bodies) == 19 + attempts
     assert list(failed) == [poison]
-    assert said in failed[poison].message
+    assert message in failed[poison].message
     assert failed[poison].attempts == attempts
 
 
@@ -699,7 +699,7 @@ def test_retry_after_is_seconds_or_a_date(header: str | None, seconds: float | N
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b'{"error": {"message": "too long"}}', "too long"),
         (b'{"error": "too long"}', "too long"),
@@ -711,8 +711,8 @@ def test_retry_after_is_seconds_or_a_date(header: str | None, seconds: float | N
         (b"", "''"),
     ],
 )
-def test_what_a_server_says_is_found(content: bytes, said: str) -> None:
-    assert find_error_message(content) == said
+def test_what_a_server_says_is_found(content: bytes, message: str) -> None:
+    assert find_error_message(content) == message
 
 
 def test_a_server_that_is_too_slow_for_one_input() -> None:
@@ -730,7 +730,7 @@ def test_a_server_that_is_too_slow_for_one_input() -> None:
     assert {n: failure.kind for n, failure in failed.items()} == {3: "timeout"}
 
 
-def test_a_stream_that_stands_still_is_asked_for_again() -> None:
+def test_a_stream_that_is_still_is_asked_for_again() -> None:
     with faulty({"number 3,": [stall]}) as server:
         backend = client(server.url, stream="true", idle_s=0.5, concurrency=4, retries=5)
         assert failures(outcomes(backend, ASKS[:8])) == {}
@@ -738,7 +738,7 @@ def test_a_stream_that_stands_still_is_asked_for_again() -> None:
     assert "stalled (" in backend.notes()[0]
 
 
-def test_a_stream_that_always_stands_still_is_one_failure() -> None:
+def test_a_stream_that_always_is_still_is_one_failure() -> None:
     with faulty({"number 3,": forever(stall)}) as server:
         backend = client(server.url, stream="true", idle_s=0.2, retries=1, concurrency=1)
         (failure,) = failures(outcomes(backend, ASKS[3:4])).values()
@@ -801,7 +801,7 @@ def test_a_server_that_answers_some_is_not_gone() -> None:
     assert list(failed) == list(range(1, 100, 2))
 
 
-def test_refused_inputs_are_no_sign_of_a_server_gone() -> None:
+def test_rejected_inputs_are_no_sign_of_a_server_gone() -> None:
     asks: list[Ask] = [Generate(f"text {n}", GREEDY) for n in range(80)]
     with serving(failing(400, "no")) as server:
         assert len(failures(outcomes(client(server.url), asks))) == 80
@@ -880,7 +880,7 @@ def test_without_a_name_the_first_model_of_the_list_is_asked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("listed", "said"),
+    ("listed", "message"),
     [
         ({"data": []}, "lists no model"),
         ({"models": []}, "not a list of models"),
@@ -888,11 +888,11 @@ def test_without_a_name_the_first_model_of_the_list_is_asked() -> None:
         (error(500, "down"), "HTTP status 500: down"),
     ],
 )
-def test_a_list_of_models_that_is_none(listed: Any, said: str) -> None:
+def test_a_list_of_models_that_is_none(listed: Any, message: str) -> None:
     def fresh() -> Any:
         return error(500, "down") if isinstance(listed, web.Response) else listed
 
-    with serving(models=fresh()) as server, pytest.raises(BackendError, match=said):
+    with serving(models=fresh()) as server, pytest.raises(BackendError, match=message):
         client(server.url, "", retries=0).identity()
 
 
@@ -947,15 +947,15 @@ def test_a_wrong_key_ends_the_run_and_is_not_repeated(
 @pytest.mark.parametrize("status", [400, 404, 500, 200])
 def test_a_server_that_repeats_the_key_is_not_quoted(monkeypatch: pytest.MonkeyPatch, status: int) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-echoed")
-    said = {"error": {"message": "your key is sk-echoed", "code": 400}}
-    model: Model = failing(status, "your key is sk-echoed") if status != 200 else lambda body: said
+    message = {"error": {"message": "your key is sk-echoed", "code": 400}}
+    model: Model = failing(status, "your key is sk-echoed") if status != 200 else lambda body: message
     with serving(model) as server:
         try:
-            told = str(outcomes(client(server.url), ASKS[:1]))
+            reported = str(outcomes(client(server.url), ASKS[:1]))
         except BackendError as trouble:
-            told = str(trouble)
-    assert "your key is (the key)" in told
-    assert "sk-echoed" not in told
+            reported = str(trouble)
+    assert "your key is (the key)" in reported
+    assert "sk-echoed" not in reported
 
 
 @pytest.mark.parametrize("stream", ["true", "false"])
@@ -965,9 +965,9 @@ def test_an_answer_that_repeats_the_key_is_stored_without_it(
     key = 'sk-0123456789"abc'
     monkeypatch.setenv("OPENAI_API_KEY", key)
     with serving(saying(f"the key is {key}!")) as server:
-        told = str(outcomes(client(server.url, stream=stream), ASKS[:1]))
-    assert "the key is (hidden)!" in told
-    assert "0123456789" not in told
+        reported = str(outcomes(client(server.url, stream=stream), ASKS[:1]))
+    assert "the key is (hidden)!" in reported
+    assert "0123456789" not in reported
 
 
 def test_a_short_key_may_be_a_word_of_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from assay.backends.local.media_bytes import MediaTrouble
-from assay.backends.openai.message_parts import build_content
+from assay.backends.openai.protocol import build_content
 from assay.core.media import Audio, Image, Text, Video
 from assay.core.prompt import Message
 

@@ -1,4 +1,4 @@
-"""What replies about tokens say: against brute force, and with everything wrong that can be."""
+"""Token log-probabilities in replies: against brute force, and with every possible fault."""
 
 from __future__ import annotations
 
@@ -51,17 +51,17 @@ def chars_of(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int
 
 def texts_of(text: str, spans: Sequence[tuple[int, int]]) -> list[str]:
     """What a server tells of each token: whole characters, once their last byte is there."""
-    told: list[str] = []
+    reported: list[str] = []
     shown = 0
     for _, end in spans:
         try:
             whole = text.encode()[:end].decode()
         except UnicodeDecodeError:
-            told.append("")
+            reported.append("")
             continue
-        told.append(whole[shown:])
+        reported.append(whole[shown:])
         shown = len(whole)
-    return told
+    return reported
 
 
 @given(cut_texts(), st.booleans(), st.booleans())
@@ -168,14 +168,14 @@ def test_good_replies_are_read() -> None:
     ],
 )
 def test_the_first_choice_is_known_by_its_name(top: Any, is_top: bool | None) -> None:
-    said = {**ECHOED, "top_logprobs": [None, top, {"c": -2.0}]}
-    tokens = read_echo(completion(logprobs=said), 0)
+    message = {**ECHOED, "top_logprobs": [None, top, {"c": -2.0}]}
+    tokens = read_echo(completion(logprobs=message), 0)
     assert isinstance(tokens, Tokens)
     assert tokens.is_top == (None, is_top, True)
 
 
 @pytest.mark.parametrize(
-    ("way", "reply", "said"),
+    ("way", "reply", "message"),
     [
         (PROMPT, completion(prompt_logprobs=GOOD[:2]), "2 log-probabilities for 3 prompt tokens"),
         (PROMPT, completion(prompt_logprobs=[*GOOD, at(-1.0)]), "4 log-probabilities for 3 prompt tokens"),
@@ -203,11 +203,11 @@ def test_the_first_choice_is_known_by_its_name(top: Any, is_top: bool | None) ->
         ),
     ],
 )
-def test_wrong_numbers_are_a_failure_and_never_a_score(way: LogprobMethod, reply: Any, said: str) -> None:
+def test_wrong_numbers_are_a_failure_and_never_a_score(way: LogprobMethod, reply: Any, message: str) -> None:
     found = way.read(reply)
     assert isinstance(found, Failure)
     assert found.kind == "wrong_logprobs"
-    assert re.search(said, found.message), found.message
+    assert re.search(message, found.message), found.message
 
 
 def test_a_rounding_above_0_is_0() -> None:
@@ -219,7 +219,7 @@ def test_a_rounding_above_0_is_0() -> None:
 
 
 @pytest.mark.parametrize(
-    ("logprobs", "said"),
+    ("logprobs", "message"),
     [
         (None, "no logprobs"),
         ({"content": []}, "no list"),
@@ -229,10 +229,10 @@ def test_a_rounding_above_0_is_0() -> None:
         ({"top_logprobs": [{"a": None}]}, "missing"),
     ],
 )
-def test_lists_of_tokens_that_are_wrong(logprobs: Any, said: str) -> None:
+def test_lists_of_tokens_that_are_wrong(logprobs: Any, message: str) -> None:
     found = read_next_tokens({"choices": [{"logprobs": logprobs}]})
     assert isinstance(found, Failure)
-    assert said in found.message
+    assert message in found.message
 
 
 def test_both_forms_of_lists_are_read_alike() -> None:

@@ -121,12 +121,12 @@ def test_label_probabilities_by_ids_are_those_of_the_same_model_here(
 @pytest.mark.parametrize("powers", [VLLM, LISTING], ids=["by ids", "by list"])
 def test_with_api_chat_labels_begin_the_reply_to_a_text(make_model: MakeModel, powers: Powers) -> None:
     folder = make_model(adds_bos=True, chat=True)
-    said = Labels((Message("user", "Which? "),), (("A",), ("B", "C")))
-    expected = outcomes(open_backend(f"hf:{folder}", {}), [said])
+    message = Labels((Message("user", "Which? "),), (("A",), ("B", "C")))
+    expected = outcomes(open_backend(f"hf:{folder}", {}), [message])
     with scoring(folder, powers, adds_bos=True) as server:
         backend = open_backend(server.model, {"api": "chat"})
         card = backend.probe_card(frozenset(Kind), is_chat=False)
-        found = outcomes(backend, [Labels("Which? ", said.labels)])
+        found = outcomes(backend, [Labels("Which? ", message.labels)])
         (refused,) = outcomes(backend, [Span("Which? A", 7)])
     close(found[0], expected[0])
     assert "user messages are not scored" in card.cannot[Kind.SPAN]

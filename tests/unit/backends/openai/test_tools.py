@@ -1,4 +1,4 @@
-"""Tools that a model is offered, and the calls that are its answer, whole or in pieces."""
+"""Tools offered to a model, and its tool calls, whole or streamed."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_text_goes_to_chat_where_tools_are_offered() -> None:
 
 
 @pytest.mark.parametrize(
-    ("choice_", "said"),
+    ("choice_", "message"),
     [
         ("auto", "auto"),
         ("none", "none"),
@@ -107,13 +107,13 @@ def test_a_text_goes_to_chat_where_tools_are_offered() -> None:
         ("search", {"type": "function", "function": {"name": "search"}}),
     ],
 )
-def test_which_tool_is_called_can_be_said(choice_: str, said: object) -> None:
+def test_which_tool_is_called_can_be_said(choice_: str, message: object) -> None:
     _, (body,), _ = asked(saying("4"), tools=TOOLS, tool_choice=choice_)
-    assert body["tool_choice"] == said
+    assert body["tool_choice"] == message
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "message"),
     [
         ({"tools": "nowhere.json"}, "nowhere.json cannot be read: No such file"),
         ({"tools": "[1, "}, "is not JSON"),
@@ -129,10 +129,12 @@ def test_which_tool_is_called_can_be_said(choice_: str, said: object) -> None:
         ({"extra.tool_choice": "auto"}, "tool_choice=NAME"),
     ],
 )
-def test_what_cannot_be_offered_is_told_before_anything_is_asked(args: dict[str, str], said: str) -> None:
+def test_what_cannot_be_offered_is_reported_before_anything_is_asked(
+    args: dict[str, str], message: str
+) -> None:
     with pytest.raises(BackendError, match="MODEL-002") as error:
         read_openai_settings(args)
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 def test_other_tools_are_another_model(tmp_path: Path) -> None:
@@ -211,16 +213,16 @@ def test_arguments_may_come_as_an_object() -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "message"),
     [({}, "no tools were offered"), ({"tools": TOOLS}, "does not say which")],
     ids=["not offered", "not said"],
 )
-def test_calls_that_cannot_be_an_answer(args: dict[str, str], said: str) -> None:
+def test_calls_that_cannot_be_an_answer(args: dict[str, str], message: str) -> None:
     model = calling(SUM) if not args else saying(None, "tool_calls", tool_calls=[{"id": "1"}])
     outcome, _, _ = asked(model, QUESTION, None, **args)
     assert isinstance(outcome, Failure)
     assert outcome.kind == "tool_calls"
-    assert said in outcome.message
+    assert message in outcome.message
 
 
 def test_each_of_several_texts_has_its_own_calls() -> None:
@@ -283,7 +285,7 @@ def test_a_stream_says_the_same_as_a_whole_reply(deltas: list[dict[str, Any]]) -
     assert (streamed.text, streamed.finish, streamed.calls) == (SUM_TEXT, Finish.END, (SUM,))
 
 
-def test_calls_that_share_an_index_are_told_apart_by_their_ids() -> None:
+def test_calls_that_share_an_index_are_distinguished_by_their_ids() -> None:
     deltas = [piece(0, "{}", id="a", name="add"), piece(0, "[]", id="b", name="search")]
     assert output(in_pieces(deltas), tools=TOOLS, stream="true").calls == (
         Call("add", "{}"),

@@ -55,7 +55,7 @@ def test_values_have_types() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ({"tensor_parallel": "2"}, "'tensor_parallel' (did you mean 'tensor_parallel_size'?)"),
         ({"tensor_parallel_size": "0"}, "tensor_parallel_size='0'"),
@@ -71,11 +71,11 @@ def test_values_have_types() -> None:
     ids=str,
 )
 @pytest.mark.usefixtures("vllm_source")
-def test_wrong_ones_are_named(given: dict[str, str], said: str) -> None:
+def test_wrong_ones_are_named(given: dict[str, str], message: str) -> None:
     with pytest.raises(BackendError) as caught:
         read_vllm_settings(given)
     assert caught.value.problems[0].code == "MODEL-002"
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.usefixtures("vllm_source")
@@ -116,6 +116,6 @@ def test_the_layers_that_an_adapter_changes_are_those_that_it_has_weights_for(tm
     assert find_adapter(str(listed)).modules == ["q_proj", "v_proj"]
 
 
-def test_a_folder_without_an_adapter_is_refused(tmp_path: Path) -> None:
+def test_a_folder_without_an_adapter_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(BackendError, match=r"MODEL-003.*adapter_config\.json"):
         read_vllm_settings({"lora": str(tmp_path)})

@@ -1,4 +1,4 @@
-"""What vLLM's outputs say: rows that were cached hold whatever the memory held, and must not count."""
+"""vLLM's outputs: cached rows contain arbitrary memory and must not count."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ NEXT = Flat([3, 1, 2], [-0.1, -2.0, -3.0], [1, 1, 2])
 ALL_ROWS = Flat([6, 7, 8, 9], [-1.0, -2.0, -3.0, -4.0], [4, 1, 2, 1])
 
 
-def test_next_tokens_are_told_by_their_ids() -> None:
+def test_next_tokens_are_reported_by_their_ids() -> None:
     answer = convert_read_output(Output([Written([3], logprobs=NEXT)], 4), ReadAsk(PROMPT, (1, 2)))
     assert answer.next_logprobs == {1: -2.0, 2: -3.0}
     assert (answer.first_choice, answer.own_logprobs, answer.n_cached) == (3, (), 4)
@@ -87,7 +87,9 @@ def test_rows_that_were_not_computed_are_no_answer(rows: Flat, n_cached: int) ->
     ("finish", "reason", "is_stopped"),
     [("length", None, False), ("stop", None, False), ("stop", 2, False), ("stop", "\n\n", True)],
 )
-def test_a_stop_string_is_told_from_an_end(finish: str, reason: int | str | None, is_stopped: bool) -> None:
+def test_a_stop_string_is_reported_from_an_end(
+    finish: str, reason: int | str | None, is_stopped: bool
+) -> None:
     output = Output([Written([4, 2], "text", finish, reason)], 3)
     answer = convert_write_output(output, WriteAsk(PROMPT, 2, frozenset({2})))
     assert (answer.ids, answer.text, answer.is_stopped, answer.n_cached) == ((4, 2), "text", is_stopped, 3)

@@ -1,4 +1,4 @@
-"""Rows become asks to an engine that keeps beginnings; every number is what it would be alone."""
+"""Requests to an engine that caches prefixes: every number equals the one without the cache."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from assay.backends.hf.likelihood import Row, RowReading, Rows
 from assay.backends.hf.work_counters import Counters
 from assay.backends.vllm import prefill_jobs
-from assay.backends.vllm.engine_queue import EngineQueue
+from assay.backends.vllm.backend import EngineQueue
 from assay.backends.vllm.prefill_jobs import plan_reads
 from assay.backends.vllm.token_engine import ReadAsk
 from fakes.token_engine import FakeEngine, first_choice, logprob
@@ -144,7 +144,7 @@ def test_without_a_cache_each_row_is_one_ask() -> None:
     assert sorted(ask.prompt for ask in asked(engine)) == [CONTEXT, (*CONTEXT, 1)]
 
 
-def test_what_the_engine_refuses_fails_with_all_that_follows() -> None:
+def test_what_the_engine_rejects_fails_with_all_that_follows() -> None:
     engine = FakeEngine(longest=41)
     # The last two share 43 tokens with each other; only one of them reads what they share.
     shared = (*CONTEXT, 7, 7, 7)

@@ -95,7 +95,7 @@ def test_end_tokens_end_and_the_context_is_kept_to(engine: FakeEngine, folder: P
     assert all(backend._ending.end_ids <= ask.end_ids for ask in engine.asked if hasattr(ask, "end_ids"))
 
 
-def test_what_the_engine_refuses_is_a_failure(engine: FakeEngine, folder: Path) -> None:
+def test_what_the_engine_rejects_is_a_failure(engine: FakeEngine, folder: Path) -> None:
     engine.longest = 3
     backend = open_backend(f"vllm:{folder}", {})
     found = answers(backend, [Span(f"{QUESTION} apple", 5), Generate(QUESTION, Sampling(max_tokens=2))])
@@ -191,8 +191,8 @@ def test_what_is_said_while_loading_goes_into_the_log(
         os.write(2, b"and others")
     os.write(1, b"afterwards")
     assert capfd.readouterr() == ("afterwards", "")
-    said = log.path.read_text(encoding="utf-8")
-    assert said == "native wordsand others"
+    message = log.path.read_text(encoding="utf-8")
+    assert message == "native wordsand others"
     log.keep(ValueError("no common block size"))
     log.close()
     assert "no common block size" in log.path.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Whatever becomes of workers, every request is answered once."""
+"""Every request is answered exactly once, whatever happens to workers."""
 
 from __future__ import annotations
 
@@ -12,8 +12,14 @@ from hypothesis import strategies as st
 
 from assay.backends.workers import dispatch, lookahead
 from assay.backends.workers.dispatch import WORKER_DIED, Dispatcher
-from assay.backends.workers.messages import Batch, BatchResponses, WorkerDied, WorkerEvent, WorkerFailed
-from assay.backends.workers.worker_group import ReceivedEvent
+from assay.backends.workers.messages import (
+    Batch,
+    BatchResponses,
+    ReceivedEvent,
+    WorkerDied,
+    WorkerEvent,
+    WorkerFailed,
+)
 from assay.core.errors import BackendError, PlanError, Problem
 from assay.core.request import Generate, Request, Sampling, make_request
 from assay.core.response import Failure, Response
@@ -125,7 +131,7 @@ def test_a_suspect_has_no_company() -> None:
             before = {worker: list(hand.batches) for worker, hand in self.hands.items()}
             words = super().listen(timeout_s)
             for word in words:
-                if isinstance(word.said, WorkerDied):
+                if isinstance(word.event, WorkerDied):
                     suspects.update(one.id for one in before[word.worker][0].requests)
             return words
 
@@ -209,7 +215,7 @@ def test_a_worker_without_work_may_be_silent() -> None:
     assert crew.ended == [1]
 
 
-def test_responses_that_came_together_are_told_to() -> None:
+def test_responses_that_came_together_are_reported_to() -> None:
     pool = dispatcher(FakeCrew(1, n_step=4))
     assert [pool.has_more_at_hand for _ in pool.run(asked(8))] == [True, True, True, False] * 2
 
@@ -287,8 +293,8 @@ def test_what_a_dead_worker_still_says_is_not_taken() -> None:
             words = []
             for word in heard:
                 words.append(word)
-                if isinstance(word.said, BatchResponses):
-                    words += [word, ReceivedEvent(word.worker + 1, word.said)]
+                if isinstance(word.event, BatchResponses):
+                    words += [word, ReceivedEvent(word.worker + 1, word.event)]
             return words
 
     requests = asked(100)

@@ -1,4 +1,4 @@
-"""Batches keep samples whole, are parted where prompts differ most, and shrink towards the end."""
+"""Batches keep samples whole, split where prompts differ most, and shrink towards the end."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_a_sample_too_large_for_a_batch_is_parted() -> None:
     assert sum(map(len, found)) == 3 * BATCH_REQUESTS
 
 
-def test_what_lies_ready_is_bounded_by_requests_and_by_length() -> None:
+def test_what_is_ready_is_bounded_by_requests_and_by_length() -> None:
     assert len(filled([span(n, 0) for n in range(30_000)], 2)) == 2 * 4 * BATCH_REQUESTS
     ahead = filled([span(n, 0, "x" * 100_000) for n in range(2000)], 64)
     assert len(ahead) == 640

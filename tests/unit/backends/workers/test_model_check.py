@@ -1,4 +1,4 @@
-"""Which model a worker has found, and what a person is told when it is another."""
+"""The model that a worker loaded, and the error if it differs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def other(files: dict[str, str], **fields: object) -> OpenedModel:
     return OpenedModel(msgspec.structs.replace(OURS.identity, **fields), files)
 
 
-def told(theirs: OpenedModel, ours: OpenedModel = OURS) -> str:
+def describe_difference(theirs: OpenedModel, ours: OpenedModel = OURS) -> str:
     error = find_model_difference(ours, theirs, "node2 (10.0.0.2)")
     assert error is not None
     (problem,) = error.problems
@@ -43,7 +43,7 @@ def test_the_same_model_is_no_trouble_whatever_computes_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("files", "said"),
+    ("files", "message"),
     [
         (
             {**SHARDS, "b.safetensors": "dd" * 16},
@@ -55,16 +55,16 @@ def test_the_same_model_is_no_trouble_whatever_computes_it() -> None:
     ],
     ids=["other", "more", "fewer", "many"],
 )
-def test_files_that_differ_are_named(files: dict[str, str], said: str) -> None:
-    text = told(other(files, weights="99" * 16))
-    assert said in text
+def test_files_that_differ_are_named(files: dict[str, str], message: str) -> None:
+    text = describe_difference(other(files, weights="99" * 16))
+    assert message in text
     assert "weights is" not in text
     assert "put the same files on every node" in text
     assert "finished requests are kept" in text
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "message"),
     [
         ({"dtype": "bfloat16"}, "dtype is bfloat16, in the run float32"),
         ({"template": ""}, "the chat template is missing, in the run 111111111111"),
@@ -73,17 +73,17 @@ def test_files_that_differ_are_named(files: dict[str, str], said: str) -> None:
         ({"backend": "vllm"}, "backend is vllm, in the run hf"),
     ],
 )
-def test_fields_that_differ_are_named(fields: dict[str, object], said: str) -> None:
-    assert said in told(other(SHARDS, **fields))
+def test_fields_that_differ_are_named(fields: dict[str, object], message: str) -> None:
+    assert message in describe_difference(other(SHARDS, **fields))
 
 
-def test_of_a_repository_the_revision_is_told() -> None:
+def test_of_a_repository_the_revision_is_reported() -> None:
     ours = OpenedModel(ModelIdentity("hf", "hf:org/name", "org/name@0123abc"))
-    text = told(OpenedModel(ModelIdentity("hf", "hf:org/name", "org/name@456def")), ours)
+    text = describe_difference(OpenedModel(ModelIdentity("hf", "hf:org/name", "org/name@456def")), ours)
     assert "weights is org/name@456def, in the run org/name@0123abc" in text
     assert "--model-arg revision=0123abc" in text
     # A folder of that name on a node goes before the hub.
-    text = told(OpenedModel(ModelIdentity("hf", "hf:org/name", "33" * 16), SHARDS), ours)
+    text = describe_difference(OpenedModel(ModelIdentity("hf", "hf:org/name", "33" * 16), SHARDS), ours)
     assert "weights is 333333333333, in the run org/name@0123abc" in text
     assert "safetensors" not in text
 
@@ -96,7 +96,7 @@ def folder(at: Path) -> Path:
     return at
 
 
-def test_what_is_opened_is_told_with_its_files_and_the_packages_that_compute_it(
+def test_what_is_opened_is_reported_with_its_files_and_the_packages_that_compute_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ASSAY_CACHE", str(tmp_path / "cache"))
@@ -120,7 +120,7 @@ def test_a_model_without_files_has_none() -> None:
     assert found.versions.keys() == {"python"}
 
 
-def test_other_versions_are_told_once_with_the_nodes_that_have_them() -> None:
+def test_other_versions_are_reported_once_with_the_nodes_that_have_them() -> None:
     versions = VersionDifferences()
     ours = {"python": "3.11.2", "torch": "2.13.0"}
     for n in range(7):

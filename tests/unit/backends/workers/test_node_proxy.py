@@ -1,4 +1,4 @@
-"""A keeper passes on what its worker says, and tells how it ended."""
+"""A keeper forwards its worker's events and reports how it ended."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def test_what_is_said_is_passed_on_in_order(tmp_path: Path) -> None:
     try:
         for number in range(3):
             keeper.send(str(number).encode())
-        said = [f"{word} red {tmp_path}".encode() for word in ("setup", "0", "1", "2")]
-        assert taken(keeper, 4) == said
+        message = [f"{word} red {tmp_path}".encode() for word in ("setup", "0", "1", "2")]
+        assert taken(keeper, 4) == message
     finally:
         keeper.end()
 
@@ -57,7 +57,7 @@ def test_a_folder_that_the_node_does_not_have_is_not_needed(tmp_path: Path) -> N
         keeper.end()
 
 
-def test_a_dead_worker_is_told_with_its_last_words(tmp_path: Path) -> None:
+def test_a_dead_worker_is_reported_with_its_last_words(tmp_path: Path) -> None:
     keeper = kept(tmp_path)
     try:
         keeper.send(b"die")

@@ -56,7 +56,7 @@ def test_the_first_worker_may_be_the_one() -> None:
     ],
     ids=["comes late", "replaces one that was lost", "replaces one that died"],
 )
-def test_one_that_comes_later_is_refused_and_the_answers_of_the_others_are_kept(
+def test_one_that_comes_later_is_rejected_and_the_answers_of_the_others_are_kept(
     more: dict[str, object],
 ) -> None:
     crew = crew_of(lambda worker: SAME if worker < 3 else OTHER, **{"n": 3, **more})
@@ -84,7 +84,7 @@ def test_what_the_run_is_of_does_not_change_with_the_files() -> None:
     answered_until_refused(pool)
 
 
-def test_a_run_after_one_that_was_refused_starts_other_workers() -> None:
+def test_a_run_after_one_that_was_rejected_starts_other_workers() -> None:
     crew = crew_of(lambda worker: OTHER if worker < 3 else SAME, n=1)
     pool = WorkersBackend(FakeBackend(), crew, silence_s=50)
     for _ in range(2):

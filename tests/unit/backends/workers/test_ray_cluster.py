@@ -1,4 +1,4 @@
-"""How a cluster is found and joined, and what is told when it is not. No cluster is started here."""
+"""Finding and joining a cluster, and the errors if that fails. No cluster is started here."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_cluster_that_ran_here_once_is_no_cluster(
     assert joined[0]["address"] == "local"
 
 
-def test_other_versions_are_told(
+def test_other_versions_are_reported(
     joined: list[dict[str, Any]], listening: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def init(**asked: Any) -> None:
@@ -118,7 +118,7 @@ def test_a_cluster_that_is_found_here_is_joined_as_such(
 
 
 @pytest.mark.parametrize("is_told_below", [True, False])
-def test_a_cluster_that_wants_a_token_is_told(
+def test_a_cluster_that_wants_a_token_is_reported(
     joined: list[dict[str, Any]], listening: str, is_told_below: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def init(**asked: Any) -> None:
@@ -154,11 +154,15 @@ def test_who_has_joined_before_stays(joined: list[dict[str, Any]], monkeypatch: 
 
 
 def test_nodes_are_those_that_live(joined: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
-    def told(number: int, *, alive: bool, **resources: float) -> dict[str, Any]:
+    def node_info(number: int, *, alive: bool, **resources: float) -> dict[str, Any]:
         place = {"NodeManagerHostname": f"host{number}", "NodeManagerAddress": f"10.0.0.{number}"}
         return {"NodeID": f"id{number}", "Alive": alive, "Resources": resources, **place}
 
-    nodes = [told(1, alive=True, CPU=4.0), told(2, alive=False), told(3, alive=True, CPU=2.0, GPU=8.0)]
+    nodes = [
+        node_info(1, alive=True, CPU=4.0),
+        node_info(2, alive=False),
+        node_info(3, alive=True, CPU=2.0, GPU=8.0),
+    ]
     monkeypatch.setattr(ray, "nodes", lambda: nodes)
     found = RayCluster("local").nodes()
     assert found == [

@@ -1,4 +1,4 @@
-"""Workers on a cluster, without one: who is wanted, who is to blame, and what a person is told."""
+"""Workers on a simulated cluster: their requirements, their faults, and the messages."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from assay.backends.workers import ray_workers
 from assay.backends.workers.messages import (
     Batch,
     BatchResponses,
+    ReceivedEvent,
     WorkerDied,
     WorkerFailed,
     WorkerReady,
@@ -21,7 +22,6 @@ from assay.backends.workers.model_check import OpenedModel
 from assay.backends.workers.node_proxy import ProxyReport
 from assay.backends.workers.ray_workers import RayWorkerGroup
 from assay.backends.workers.resource_shares import Node, Share
-from assay.backends.workers.worker_group import ReceivedEvent
 from assay.core.errors import BackendError, Problem
 from assay.core.model import ModelIdentity
 
@@ -191,7 +191,7 @@ def test_a_lost_node_is_nobodys_fault_and_a_lost_worker_may_be(
     cluster.hired[0].brings(ActorDiedError())
     cluster.hired[1].brings(ActorDiedError())
     cluster.hired[2].brings(ActorUnavailableError("gone", None))
-    first, second, third = [word.said for word in crew.listen(0.0)]
+    first, second, third = [word.event for word in crew.listen(0.0)]
     assert first == WorkerDied("its node was lost", is_blameless=True)
     assert isinstance(second, WorkerDied)
     assert not second.is_blameless
@@ -208,9 +208,9 @@ def test_an_error_says_on_which_node_it_is(crew_on: Callable[..., RayWorkerGroup
         "BackendError", (Problem("MODEL-003", "there is no folder /models/x", "put it there"),)
     )
     cluster.hired[0].brings(ProxyReport("id1", [encode_message(raised)], None))
-    ((_, said),) = crew.listen(0.0)
-    assert isinstance(said, WorkerFailed)
-    assert said.problems[0].what == "on the node host1 (10.0.0.1): there is no folder /models/x"
+    ((_, message),) = crew.listen(0.0)
+    assert isinstance(message, WorkerFailed)
+    assert message.problems[0].what == "on the node host1 (10.0.0.1): there is no folder /models/x"
 
 
 def test_a_node_that_cannot_start_a_worker_ends_the_run(crew_on: Callable[..., RayWorkerGroup]) -> None:

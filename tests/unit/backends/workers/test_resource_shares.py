@@ -1,4 +1,4 @@
-"""What each worker is given of a cluster, and how many workers that makes."""
+"""The resources of each worker on a cluster, and the number of workers."""
 
 from __future__ import annotations
 
@@ -90,5 +90,5 @@ def test_an_empty_cluster_holds_nobody() -> None:
     assert shared([], 3)[1] == 0
 
 
-def test_a_share_is_told_as_it_is_asked_for() -> None:
+def test_a_share_is_reported_as_it_is_asked_for() -> None:
     assert str(Share(1.0, 0.5)) == "num_gpus=0.5, num_cpus=1"

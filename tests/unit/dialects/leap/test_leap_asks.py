@@ -1,4 +1,4 @@
-"""What a model is asked for each request, and what the author's code gets back."""
+"""The model's request for each author's request, and the values that the author's code gets back."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_parts_of_one_request_are_one_ask_and_equal_options_are_two() -> None:
         (rf.loglikelihood_rolling(["a"]), "expected a text"),
     ],
 )
-def test_what_is_no_request_is_refused(given: Any, what: str) -> None:
+def test_what_is_no_request_is_rejected(given: Any, what: str) -> None:
     with pytest.raises(InvalidReturn, match=what) as caught:
         read_requests(given)
     assert caught.value.code == "LEAP-004"
@@ -149,8 +149,8 @@ def test_a_text_is_written_as_its_request_says_and_flags_win(tmp_path: Path) -> 
     assert one.task.spec.methods == ("gen",)
     one = compile_one(tmp_path, FREE, None)
     assert samplings(one) == [Sampling(256, stop=("\n",))] * 2
-    said = {"max_tokens": 3, "temperature": 0.5, "top_p": 0.9, "stop": ("!",), "seed": 4}
-    one = compile_one(tmp_path, FREE, None, **said)
+    message = {"max_tokens": 3, "temperature": 0.5, "top_p": 0.9, "stop": ("!",), "seed": 4}
+    one = compile_one(tmp_path, FREE, None, **message)
     assert samplings(one) == [Sampling(3, 0.5, 0.9, ("!",), seed=4)] * 2
 
 
@@ -309,7 +309,9 @@ def test_two_methods_are_two_tracks(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("text", "method"), [(CHOICE, "gen"), (FREE, "ppl"), (FREE, "prob"), (MIXED, "ppl")])
-def test_methods_that_do_not_go_with_the_requests_are_refused(tmp_path: Path, text: str, method: str) -> None:
+def test_methods_that_do_not_go_with_the_requests_are_rejected(
+    tmp_path: Path, text: str, method: str
+) -> None:
     with pytest.raises(PlanError, match="LEAP-009"):
         compile_one(tmp_path, text, ROWS, methods=(method,))
 

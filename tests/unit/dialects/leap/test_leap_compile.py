@@ -1,4 +1,4 @@
-"""What is recorded of a task, which documents it has, and what a person is told."""
+"""The recorded settings of a task, its documents, and its notes."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_run_is_another_when_code_beside_the_class_is(tmp_path: Path) -> None:
     assert importing != importing_again
 
 
-def test_equal_documents_are_told_apart(tmp_path: Path) -> None:
+def test_equal_documents_are_distinguished(tmp_path: Path) -> None:
     one = compile_one(tmp_path, CHOICE, {"validation": questions(1) * 3})
     ids = [sample.id for sample in one.task.samples()]
     assert len(set(ids)) == 3
@@ -141,7 +141,7 @@ def test_every_trouble_of_documents_is_gathered(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("hook", "value"), [("construct_requests(self, doc, ctx)", "ctx"), ("doc_to_text(self, doc)", "[doc]")]
 )
-def test_documents_with_one_trouble_are_told_together(tmp_path: Path, hook: str, value: str) -> None:
+def test_documents_with_one_trouble_are_reported_together(tmp_path: Path, hook: str, value: str) -> None:
     text = CHOICE + f"    def {hook}:\n        return {value}\n"
     with pytest.raises(AuthorError) as found:
         compile_one(tmp_path, text, {"validation": questions(4)})
@@ -168,10 +168,11 @@ def test_the_faithful_way_names_the_document_that_an_example_makes_fail(tmp_path
             compile_one(tmp_path, text, {"validation": questions(4)}, is_faithful=is_faithful)
 
 
-def test_quirks_that_touch_a_task_are_listed_with_what_was_done(tmp_path: Path) -> None:
+def test_differences_that_touch_a_task_are_listed_with_what_was_done(tmp_path: Path) -> None:
     rows = {"validation": questions(4)}
     here = {
-        quirk.name: quirk.here for quirk in compile_one(tmp_path, CHOICE, rows, shots=1).task.spec.differences
+        difference.name: difference.here
+        for difference in compile_one(tmp_path, CHOICE, rows, shots=1).task.spec.differences
     }
     assert {
         "row_order",
@@ -185,21 +186,21 @@ def test_quirks_that_touch_a_task_are_listed_with_what_was_done(tmp_path: Path) 
     faithful = compile_one(
         tmp_path, CHOICE, None, shots=1, is_faithful=True, is_chat=True
     ).task.spec.differences
-    done = {quirk.name: quirk.here for quirk in faithful}
+    done = {difference.name: difference.here for difference in faithful}
     assert done["shots_draw"] == done["chat_template"] == "as the original"
     assert done["long_prompts"] != "as the original"
 
 
-def test_every_quirk_can_touch_something() -> None:
+def test_every_difference_can_touch_something() -> None:
     everything = TaskTraits(
         frozenset({"loglikelihood", "greedy_until"}),
         has_shots=True, has_window=True, is_chat_model=True, options_absent=True, files_absent=True,
         found_by_paths=True, request_type_differs=True,
     )  # fmt: skip
     touched = find_differences(everything, is_faithful=True)
-    assert tuple(quirk.name for quirk in touched) == tuple(DIFFERENCES)
+    assert tuple(difference.name for difference in touched) == tuple(DIFFERENCES)
     reproduced = {name for name, one in DIFFERENCES.items() if one.is_reproduced}
-    assert {quirk.name for quirk in touched if quirk.here == "as the original"} == reproduced
+    assert {difference.name for difference in touched if difference.here == "as the original"} == reproduced
 
 
 def test_a_class_without_a_way_to_load_says_so(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Rows are loaded as the document shows: folders in the hub's layout, files with options."""
+"""Rows load as documented: folders in the hub's layout, files with options."""
 
 from __future__ import annotations
 
@@ -28,13 +28,15 @@ ASKS = """
 """
 
 
-def task(said: Mapping[str, Any], more: str = "") -> str:
-    lines = "".join(f"    {name} = {value!r}\n" for name, value in said.items())
+def task(message: Mapping[str, Any], more: str = "") -> str:
+    lines = "".join(f"    {name} = {value!r}\n" for name, value in message.items())
     return f"{LIBRARY}\nclass Mine(Base):\n{lines}{ASKS}{more}"
 
 
-def compiled(folder: Path, said: Mapping[str, Any], more: str = "", **settings: Any) -> Compilation[LeapTask]:
-    return compile_one(folder, task(said, more), data_root=folder / "data", **settings)
+def compiled(
+    folder: Path, message: Mapping[str, Any], more: str = "", **settings: Any
+) -> Compilation[LeapTask]:
+    return compile_one(folder, task(message, more), data_root=folder / "data", **settings)
 
 
 def lines(path: Path, *rows: Mapping[str, Any]) -> None:
@@ -80,12 +82,12 @@ def test_a_config_of_a_folder_without_metadata_is_found_by_its_paths(tmp_path: P
     one = compiled(tmp_path, HUB)
     assert contexts(one) == [ROW["q"], OTHER["q"]]
     assert one.notes == ("bm_x has no metadata, so the files of 'sts' were found by their paths",)
-    assert "config_by_path" in {quirk.name for quirk in one.task.spec.differences}
+    assert "config_by_path" in {difference.name for difference in one.task.spec.differences}
 
 
 @pytest.mark.parametrize("content", [None, '{"q": 1'])
 def test_what_metadata_names_is_not_replaced_by_other_files(tmp_path: Path, content: str | None) -> None:
-    """A file that is absent or broken must be told: other files beside it are other rows."""
+    """A missing or broken file must be reported: other files beside it have other rows."""
     lines(tmp_path / "data/bm_x/sts/validation.jsonl", OTHER)
     if content is not None:
         (tmp_path / "data/bm_x/named.jsonl").write_text(content, encoding="utf-8")
@@ -111,7 +113,7 @@ def test_the_folder_is_found_through_hub_json(tmp_path: Path) -> None:
     assert contexts(compiled(tmp_path, HUB)) == [ROW["q"]]
 
 
-def test_without_a_data_root_data_lies_beside_the_file(tmp_path: Path) -> None:
+def test_without_a_data_root_data_is_beside_the_file(tmp_path: Path) -> None:
     lines(tmp_path / "bm_x/sts/validation.jsonl", ROW)
     assert contexts(compile_one(tmp_path, task(HUB))) == [ROW["q"]]
 
@@ -151,7 +153,7 @@ def test_a_file_that_nobody_reads_may_be_absent(tmp_path: Path) -> None:
     assert len(contexts(one)) == 2
     assert "sts-train.tsv" in one.notes[0]
     assert "sts-test.tsv" in one.notes[0]
-    assert "absent_files" in {quirk.name for quirk in one.task.spec.differences}
+    assert "absent_files" in {difference.name for difference in one.task.spec.differences}
     with pytest.raises(DatasetMissing, match=r"LEAP-005.*training_docs.*sts-train.tsv.*--shots 0") as caught:
         compiled(tmp_path, FILES, text + "    def has_training_docs(self):\n        return True\n", shots=1)
     assert "'train'" in str(caught.value)
@@ -163,16 +165,16 @@ def test_a_file_that_nobody_reads_may_be_absent(tmp_path: Path) -> None:
 
 def test_options_that_nobody_wrote_are_none(tmp_path: Path) -> None:
     lines(tmp_path / "data/bm_q/dev.json", ROW)
-    said = {
+    message = {
         "DATASET_PATH": "bm_q",
         "DATASET_NAME": "",
         "DATA_FILES": {"validation": "dev.json"},
         "DATASET_TYPE": "json",
     }
-    one = compiled(tmp_path, said)
+    one = compiled(tmp_path, message)
     assert contexts(one) == [ROW["q"]]
-    assert "download_options" in {quirk.name for quirk in one.task.spec.differences}
-    several = {**said, "DATASET_TYPE": None, "DATA_FILES": {"validation": ["dev.json", "more.json"]}}
+    assert "download_options" in {difference.name for difference in one.task.spec.differences}
+    several = {**message, "DATASET_TYPE": None, "DATA_FILES": {"validation": ["dev.json", "more.json"]}}
     lines(tmp_path / "data/bm_q/more.json", OTHER)
     assert contexts(compiled(tmp_path, several)) == [ROW["q"], OTHER["q"]]
 
@@ -190,9 +192,9 @@ def test_splits_with_different_columns_say_which(tmp_path: Path) -> None:
     lines(tmp_path / "data" / "mine" / "set" / "train.jsonl", {"q": "1", "a": "x"})
     lines(tmp_path / "data" / "mine" / "set" / "validation.jsonl", {"q": "1", "answer": "x"})
     files = {"train": "train.jsonl", "validation": "validation.jsonl"}
-    said = {"DATASET_PATH": "mine", "DATASET_NAME": "set", "DATA_FILES": files}
+    message = {"DATASET_PATH": "mine", "DATASET_NAME": "set", "DATA_FILES": files}
     with pytest.raises(AuthorError, match=r"LEAP-007.*1 new columns \(\{'answer'\}\)"):
-        compiled(tmp_path, said)
+        compiled(tmp_path, message)
 
 
 def test_an_authors_own_loading_from_the_hub_says_how_to_fix_its_errors(tmp_path: Path) -> None:
@@ -225,9 +227,9 @@ def test_a_dataset_type_that_the_library_does_not_have_is_named_and_not_looked_f
 ) -> None:
     (tmp_path / "data/bm_x").mkdir(parents=True)
     (tmp_path / "data/bm_x/dev.csv").write_text("q,a\n1?,1\n", encoding="utf-8")
-    said = {"DATASET_PATH": "bm_x", "DATASET_TYPE": kind, "DATA_FILES": {"validation": "dev.csv"}}
+    message = {"DATASET_PATH": "bm_x", "DATASET_TYPE": kind, "DATA_FILES": {"validation": "dev.csv"}}
     with pytest.raises(AuthorError) as caught:
-        compiled(tmp_path, said)
+        compiled(tmp_path, message)
     text = str(caught.value)
     assert f"DATASET_TYPE is {kind!r}" in text
     assert near in text
@@ -244,12 +246,12 @@ def test_a_wrong_delimiter_is_named_without_the_librarys_own_output(
     # A line with more signs than the header: the library cannot split it.
     content = f"q\ta\n1?\t1\n2{sign} 3{sign} 4?\t2\n"
     (tmp_path / "data/bm_x/dev.csv").write_text(content, encoding="utf-8")
-    said = {
+    message = {
         **{"DATASET_PATH": "bm_x", "DATASET_TYPE": "csv", "DOWNLOAD_OPTIONS": options},
         "DATA_FILES": {"validation": "dev.csv"},
     }
     with pytest.raises(AuthorError) as caught:
-        compiled(tmp_path, said)
+        compiled(tmp_path, message)
     text = str(caught.value)
     assert "dev.csv" in text
     assert f"check the separator {sign!r}, or set DOWNLOAD_OPTIONS = {{'delimiter': ...}}" in text
@@ -260,8 +262,8 @@ def test_a_wrong_delimiter_is_named_without_the_librarys_own_output(
 def test_a_delimiter_that_leaves_one_column_names_the_columns_that_were_found(tmp_path: Path) -> None:
     (tmp_path / "data/bm_x").mkdir(parents=True)
     (tmp_path / "data/bm_x/dev.csv").write_text("q\ta\n1?\t1\n", encoding="utf-8")
-    said = {"DATASET_PATH": "bm_x", "DATASET_TYPE": "csv", "DATA_FILES": {"validation": "dev.csv"}}
+    message = {"DATASET_PATH": "bm_x", "DATASET_TYPE": "csv", "DATA_FILES": {"validation": "dev.csv"}}
     with pytest.raises(AuthorError) as caught:
-        contexts(compiled(tmp_path, said))
+        contexts(compiled(tmp_path, message))
     text = str(caught.value)
     assert r"q\ta" in text, "the one column there is"

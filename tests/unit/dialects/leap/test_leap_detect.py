@@ -1,4 +1,4 @@
-"""A Task class is recognised by its file, and nothing else is taken for one."""
+"""Recognition of files with Task classes."""
 
 from __future__ import annotations
 

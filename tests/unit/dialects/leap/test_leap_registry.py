@@ -171,7 +171,7 @@ def test_a_class_with_data_of_its_own_counts_although_another_extends_it(tmp_pat
     assert [one.task.spec.name for one in every] == ["korquad_korquad", "korquad_korquadfewshot"]
 
 
-def test_an_unfinished_class_is_left_out_and_told(tmp_path: Path) -> None:
+def test_an_unfinished_class_is_left_out_and_reported(tmp_path: Path) -> None:
     text = CHOICE + "\nclass Unfinished(Task):\n    def doc_to_text(self, doc): return ''\n"
     (one,) = compile_text(tmp_path, text, {"validation": questions(2)})
     assert any("class Unfinished lacks 'aggregation'" in note for note in one.notes)
@@ -201,4 +201,4 @@ def test_files_beside_a_task_are_its_siblings(tmp_path: Path) -> None:
     )
     (one,) = compile_text(tmp_path, text, {"validation": questions(1)})
     assert one.task.spec.settings["class"] == "Mine"
-    assert one.task.shown(next(one.task.samples()), Method.PPL) == "IS 0 EVEN?"
+    assert one.task.preview_prompt(next(one.task.samples()), Method.PPL) == "IS 0 EVEN?"

@@ -1,4 +1,4 @@
-"""Requests can be taken apart, compared and shown as authors of both systems expect."""
+"""Requests can be unpacked, compared and printed as authors of both systems expect."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_values_are_counted_as_in_a_list() -> None:
             one[beyond]
 
 
-def test_an_unknown_type_is_refused_when_it_is_called() -> None:
+def test_an_unknown_type_is_rejected_when_it_is_called() -> None:
     make = rf.likelihood
     with pytest.raises(NotImplementedError, match="likelihood"):
         make("ctx")

@@ -1,4 +1,4 @@
-"""What an author's scoring becomes: values of documents, means with intervals, numbers over all documents."""
+"""An author's scoring: values of documents, means with intervals, and metrics over all documents."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def scored_by(results: str, aggregation: str, better: str = "{}", more: str = ""
 
 def run(folder: Path, text: str, answers: list[str], **settings: Any) -> Evaluated:
     one = compile_one(folder, text, {"validation": questions(len(answers))}, **settings)
-    said = {sample.id: answers[(sample.origin.row or 1) - 1] for sample in one.task.samples()}
-    return evaluated(one, lambda request: written(said[request.sample_id]))
+    message = {sample.id: answers[(sample.origin.row or 1) - 1] for sample in one.task.samples()}
+    return evaluated(one, lambda request: written(message[request.sample_id]))
 
 
 def test_a_mean_keeps_its_interval_and_is_a_share(tmp_path: Path) -> None:
@@ -262,7 +262,7 @@ def test_code_that_exits_fails_its_document_and_not_the_run(tmp_path: Path) -> N
     assert "SystemExit: 3" in str(found.scores[1].why)
 
 
-def test_code_that_exits_while_it_asks_is_told_with_its_document(tmp_path: Path) -> None:
+def test_code_that_exits_while_it_asks_is_reported_with_its_document(tmp_path: Path) -> None:
     text = FREE + "    def doc_to_text(self, doc):\n        raise SystemExit(3)\n"
     with pytest.raises(AuthorError, match=r"documents 1, 2: doc_to_text raised SystemExit: 3"):
         compile_one(tmp_path, text, {"validation": questions(2)})

@@ -1,4 +1,4 @@
-"""APE: the instruction with which the model does best on rows set aside."""
+"""APE: the instruction with which the model scores best on held-out rows."""
 
 from __future__ import annotations
 
@@ -62,11 +62,11 @@ class Model:
             return Completion((Output(text, Finish.END, 5),), 1)
         assert isinstance(ask, Span)
         assert isinstance(ask.prompt, str)
-        said = ask.prompt[ask.start :].strip()
+        message = ask.prompt[ask.start :].strip()
         word = ask.prompt[: ask.start].rpartition("Q: ")[2][:1]
         right = "yes" if word >= "p" else "no"
         is_led = ask.prompt.startswith(f"Instruction: {self.good}\n\n")
-        value = -1.0 if said == (right if is_led else "yes") else -2.0
+        value = -1.0 if message == (right if is_led else "yes") else -2.0
         return Likelihood(value, 1, 1, 1, is_greedy=False, n_prompt_tokens=1)
 
 
@@ -93,7 +93,7 @@ class Overall:
         compiled(tmp_path, text).task.prepare(Rehearsed(Model("Say no.")))
 
 
-def test_rows_set_aside_teach_nothing(tmp_path: Path) -> None:
+def test_rows_archived_teach_nothing(tmp_path: Path) -> None:
     one = compiled(tmp_path, pool="a k l m n o p q r s t", settings={"shots": 2})
     rehearsed = Rehearsed(Model("Say no."))
     one.task.prepare(rehearsed)
@@ -165,7 +165,7 @@ def test_free_answers_are_compared_by_their_likelihood(tmp_path: Path) -> None:
     assert asked(one)[0]["source"] == f"Instruction: {best}\n\na ->"
 
 
-def test_it_stands_before_the_examples(tmp_path: Path) -> None:
+def test_it_is_before_the_examples(tmp_path: Path) -> None:
     one = compiled(tmp_path, settings={"shots": 1})
     one.task.prepare(Rehearsed(Model("Say no.")))
     first, example, last = asked(one)[0]["source"].split("\n\n")
@@ -176,14 +176,19 @@ def test_it_stands_before_the_examples(tmp_path: Path) -> None:
 def test_in_a_conversation_it_begins_the_first_turn() -> None:
     shown = PromptExamples((Shot("one", "1"),))
     found = build_opening(shown, "two", is_chat=True, system="Be brief.", lead="Instruction: count.")
-    assert found.asked == (
+    assert found.question_prompt == (
         Message("system", "Be brief."),
         Message("user", "Instruction: count.\n\none"),
         Message("assistant", "1"),
         Message("user", "two"),
     )
-    assert build_opening(PromptExamples(), "", is_chat=True, lead="L").asked == (Message("user", "L"),)
-    assert build_opening(shown, "two", is_chat=False, system="S", lead="L").asked == "S\n\nL\n\none 1\n\ntwo"
+    assert build_opening(PromptExamples(), "", is_chat=True, lead="L").question_prompt == (
+        Message("user", "L"),
+    )
+    assert (
+        build_opening(shown, "two", is_chat=False, system="S", lead="L").question_prompt
+        == "S\n\nL\n\none 1\n\ntwo"
+    )
 
 
 def test_what_a_model_is_shown_to_propose() -> None:
@@ -223,7 +228,7 @@ def test_a_model_without_proposals_is_an_error(tmp_path: Path, outcome: Outcome)
         compiled(tmp_path).task.prepare(Rehearsed(lambda _: outcome))
 
 
-def test_references_worked_out_beforehand_are_worked_out_anew(tmp_path: Path) -> None:
+def test_references_worked_out_beforehand_are_worked_out_again(tmp_path: Path) -> None:
     text = CHOICES.replace("@property", "@functools.cached_property").replace(
         "from ..metric", "import functools\nfrom ..metric"
     )

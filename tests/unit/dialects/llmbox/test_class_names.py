@@ -1,4 +1,4 @@
-"""What a person may write to name a dataset class, and what a class may import or miss."""
+"""Names of dataset classes, and the imports of a class."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def test_several_contexts(blocks: list[str], tmp_path: Path) -> None:
     # The original's code leaves the instruction out.
     faithful = compile_one(tmp_path, blocks[7], [row], settings={"is_faithful": True})
     assert [instance["source"] for instance in asked(faithful)] == ["[Context A]", "[Context B]"]
-    assert "context_instruction" in {quirk.name for quirk in faithful.task.spec.differences}
+    assert "context_instruction" in {difference.name for difference in faithful.task.spec.differences}
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_the_whole_class_with_its_spellings(blocks: list[str], tmp_path: Path) -
     )
 
 
-def test_def_for_class_is_told(blocks: list[str], tmp_path: Path) -> None:
+def test_def_for_class_is_reported(blocks: list[str], tmp_path: Path) -> None:
     with pytest.raises(AuthorError) as caught:
         compile_text(tmp_path, blocks[12])
     (problem,) = caught.value.problems

@@ -1,4 +1,4 @@
-"""Examples are left out whole beyond the tokens that a person allows for all of them."""
+"""Examples beyond a token limit are omitted as a whole."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def row(question: str, *options: str, gold: int = 0, **more: Any) -> dict[str, A
 def sources(
     rows: list[dict[str, Any]], examples: list[dict[str, Any]], folder: Path, **more: Any
 ) -> list[str]:
-    """Return what stands before each row's first option."""
+    """Return the text before each row's first option."""
     one = compile_one(folder, CHOICES, rows, examples=examples, **more)
     return [asked(one, number)[0]["source"] for number in range(len(rows))]
 

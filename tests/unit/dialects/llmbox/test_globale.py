@@ -1,4 +1,4 @@
-"""GlobalE: the order of examples whose predicted labels are spread most evenly."""
+"""GlobalE: the order of examples with the most even distribution of predicted labels."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_then_the_model_writes_probes(tmp_path: Path) -> None:
     assert one.task.spec.chosen["globale_ppl"]["n_probes"] == len(asked_)
 
 
-def test_a_model_cannot_write_options_it_is_not_told(tmp_path: Path) -> None:
+def test_a_model_cannot_write_options_it_is_not_reported(tmp_path: Path) -> None:
     pool = rows("k") + rows("l m", ["cat", "dog", "cow"])
     with pytest.raises(AuthorError, match=r"LLMBOX-007.*the same options"):
         compiled(tmp_path, examples=pool, args={"globale_probes": "generated"})
@@ -211,7 +211,7 @@ def test_orders_are_different_and_begin_as_drawn(n: int, at_most: int) -> None:
 
 
 @given(st.lists(st.sampled_from(["A", "B", "C", "D"]), min_size=1, max_size=40))
-def test_entropy_lies_between_none_and_all(answers: list[str]) -> None:
+def test_entropy_is_between_none_and_all(answers: list[str]) -> None:
     value = entropy(
         [Score("t", "s", Method.PPL, "accuracy", Verdict.UNGRADED, answer=one) for one in answers]
     )

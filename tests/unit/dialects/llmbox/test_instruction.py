@@ -1,4 +1,4 @@
-"""Instructions are filled by a short cut; Jinja's own way is the truth."""
+"""The fast path for instructions gives the same result as Jinja."""
 
 from __future__ import annotations
 

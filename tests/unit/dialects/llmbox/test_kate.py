@@ -22,7 +22,7 @@ QUESTIONS = free_class("Words")
 
 
 class LetterCounts:
-    """An encoder that can be followed by eye: how often each letter stands in a text."""
+    """An encoder that is easy to check by eye: the number of times each letter occurs in a text."""
 
     def __init__(self) -> None:
         self.n_embedded = 0
@@ -59,7 +59,7 @@ def prompts(folder: Path, rows: list[str], pool: list[str], shots: int, **more: 
     return [[part.removesuffix(" x") for part in text.split("\n\n")[:-1]] for text in texts]
 
 
-def test_the_nearest_stands_next_to_the_question(tmp_path: Path) -> None:
+def test_the_nearest_is_next_to_the_question(tmp_path: Path) -> None:
     first, second = prompts(tmp_path, ["aaab", "ggggh"], ["hhh", "ab", "aa", "gg"], 2)
     assert first == ["ab", "aa"]
     assert second == ["hhh", "gg"]
@@ -114,7 +114,7 @@ def test_the_encoder_is_part_of_the_settings(tmp_path: Path) -> None:
     )
     recorded = one.task.spec.settings["kate"]
     assert recorded == {"order": "nearest_last", "embedder": {"backend": "embedding", "name": "letters"}}
-    assert "kate" in {quirk.name for quirk in one.task.spec.differences}
+    assert "kate" in {difference.name for difference in one.task.spec.differences}
 
 
 def test_nothing_is_embedded_twice(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What was asked of a class and what it says itself: limits, sampling, subsets, quirks, and no leaks."""
+"""Dataset classes with their own settings and the run's: limits, sampling, subsets, differences, no leaks."""
 
 from __future__ import annotations
 
@@ -300,10 +300,10 @@ def test_a_selection_is_a_union_less_a_union(wanted: list[str], unwanted: set[st
 
 def quirks(folder: Path, text: str, rows: Any, **more: Any) -> dict[str, str]:
     one = compile_one(folder, text, rows, settings=more)
-    return {quirk.name: quirk.here for quirk in one.task.spec.differences}
+    return {difference.name: difference.here for difference in one.task.spec.differences}
 
 
-def test_quirks_say_what_was_done(tmp_path: Path) -> None:
+def test_differences_say_what_was_done(tmp_path: Path) -> None:
     plain = quirks(tmp_path, CHOICE, ROWS[:1])
     assert set(plain) == {"turn_keys", "undefined_field", "prefix_token"}
     faithful = quirks(tmp_path, CHOICE, ROWS[:1], is_faithful=True)
@@ -317,7 +317,9 @@ def test_quirks_say_what_was_done(tmp_path: Path) -> None:
     grouped = CHOICE.replace("instruction", 'category_column = "q"\n    instruction', 1)
     assert "group_values" in quirks(tmp_path, grouped, ROWS[:1])
     one = compile_one(tmp_path, FREE, ROWS[:1], model_type="chat", instruction="{q}")
-    assert {"chat_template", "instruction_flag"} <= {quirk.name for quirk in one.task.spec.differences}
+    assert {"chat_template", "instruction_flag"} <= {
+        difference.name for difference in one.task.spec.differences
+    }
 
 
 def test_a_field_that_is_missing_prints_nothing_as_in_the_original(tmp_path: Path) -> None:
@@ -332,7 +334,7 @@ def test_options_answered_in_words_have_the_originals_room(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("text", "more", "said"),
+    ("text", "more", "message"),
     [
         (FREE, {"methods": ("ppl",)}, "'ppl'"),
         (CHOICE, {"samples": 2}, "2 samples"),
@@ -347,8 +349,8 @@ def test_options_answered_in_words_have_the_originals_room(tmp_path: Path) -> No
         ),
     ],
 )
-def test_methods_that_do_not_fit(tmp_path: Path, text: str, more: dict[str, Any], said: str) -> None:
-    with pytest.raises(PlanError, match=rf"LLMBOX-009.*{said}"):
+def test_methods_that_do_not_fit(tmp_path: Path, text: str, more: dict[str, Any], message: str) -> None:
+    with pytest.raises(PlanError, match=rf"LLMBOX-009.*{message}"):
         compile_one(tmp_path, text, ROWS[:1], settings=more)
 
 

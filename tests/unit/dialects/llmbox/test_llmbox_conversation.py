@@ -12,7 +12,7 @@ from assay.dialects.llmbox.library.conversation import Conversation, Message, Me
 USER, ASSISTANT, SYSTEM = "user", "assistant", "system"
 
 
-def said(role: str, content: str) -> Message:
+def message(role: str, content: str) -> Message:
     return {"role": role, "content": content}
 
 
@@ -24,12 +24,15 @@ def shots(count: int) -> Conversation:
 
 
 def test_one_turn() -> None:
-    assert Conversation.from_chat(user="q", assistant="a").messages == [said(USER, "q"), said(ASSISTANT, "a")]
-    assert Conversation.from_chat(user="", assistant="a").messages == [said(ASSISTANT, "a")]
+    assert Conversation.from_chat(user="q", assistant="a").messages == [
+        message(USER, "q"),
+        message(ASSISTANT, "a"),
+    ]
+    assert Conversation.from_chat(user="", assistant="a").messages == [message(ASSISTANT, "a")]
     assert len(Conversation.from_chat()) == 0
 
 
-def test_add_copies_and_starts_the_counts_anew() -> None:
+def test_add_copies_and_starts_the_counts_again() -> None:
     first, second = shots(1), Conversation.from_chat(user="q")
     both = first.add(second)
     assert both.messages == [*first.messages, *second.messages]
@@ -37,7 +40,7 @@ def test_add_copies_and_starts_the_counts_anew() -> None:
     both[0]["content"] = both[2]["content"] = "changed"
     assert first[0]["content"] == "q0"
     assert second[0]["content"] == "q"
-    assert first.add(user="x", assistant="y").messages[2:] == [said(USER, "x"), said(ASSISTANT, "y")]
+    assert first.add(user="x", assistant="y").messages[2:] == [message(USER, "x"), message(ASSISTANT, "y")]
 
 
 def test_add_in_place_shares_messages() -> None:
@@ -51,13 +54,13 @@ def test_add_in_place_shares_messages() -> None:
 
 @given(st.booleans(), st.integers(0, 4), st.booleans())
 def test_segments_hold_every_message_once_and_in_order(system: bool, n_shots: int, target: bool) -> None:
-    conversation = Conversation([said(SYSTEM, "s")] if system else None)
+    conversation = Conversation([message(SYSTEM, "s")] if system else None)
     conversation.add_(shots(n_shots)).add_(user="question", assistant="answer" if target else None)
     conversation.set_num_shots(n_shots)
     segments = conversation.get_segs()
     assert list(segments) == ["system", "examples", "source", "target"]
     assert [message for part in segments.values() for message in part] == conversation.messages
-    assert segments["source"] == conversation.get_segs("source") == [said(USER, "question")]
+    assert segments["source"] == conversation.get_segs("source") == [message(USER, "question")]
     assert len(segments["examples"]) == 2 * n_shots
     assert len(segments["target"]) == target
     assert conversation.get_segs_num() == sum(bool(part) for part in segments.values())
@@ -66,13 +69,13 @@ def test_segments_hold_every_message_once_and_in_order(system: bool, n_shots: in
 def test_an_empty_source_leaves_the_target() -> None:
     conversation = Conversation.from_chat(user="", assistant="a sentence")
     assert conversation.get_segs("source") == []
-    assert conversation.get_segs("target") == [said(ASSISTANT, "a sentence")]
+    assert conversation.get_segs("target") == [message(ASSISTANT, "a sentence")]
     assert conversation.get_segs_num() == 1
     assert Conversation().get_segs() == {"system": [], "examples": [], "source": [], "target": []}
 
 
-def test_shots_that_are_no_pairs_are_refused() -> None:
-    conversation = Conversation([said(USER, "a"), said(USER, "b"), said(USER, "c")], num_shots=1)
+def test_shots_that_are_no_pairs_are_rejected() -> None:
+    conversation = Conversation([message(USER, "a"), message(USER, "b"), message(USER, "c")], num_shots=1)
     with pytest.raises(ValueError, match="must alternate user and assistant messages"):
         conversation.get_segs()
     conversation = shots(2).add_(user="question")
@@ -166,6 +169,6 @@ def test_the_formatter_writes_the_prompt() -> None:
 
 def test_items_and_writing() -> None:
     conversation = Conversation.from_chat(user="q")
-    conversation[0] = said(USER, "other")
+    conversation[0] = message(USER, "other")
     assert conversation[0]["content"] == "other"
     assert "other" in repr(conversation)

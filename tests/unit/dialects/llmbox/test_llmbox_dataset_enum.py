@@ -10,10 +10,12 @@ NAMES = constants()
 
 
 def test_mmlu_is_the_benchmark_s_own_sorting(shared_data: Path) -> None:
-    told = json.loads((shared_data / "mmlu" / "subject_categories.json").read_text(encoding="utf-8"))
-    field_of = {subject: fields[0] for subject, fields in told["subcategories"].items()}
-    own_names = dict(zip(told["categories"], ("stem", "humanities", "social_sciences", "other"), strict=True))
-    for category, fields in told["categories"].items():
+    reported = json.loads((shared_data / "mmlu" / "subject_categories.json").read_text(encoding="utf-8"))
+    field_of = {subject: fields[0] for subject, fields in reported["subcategories"].items()}
+    own_names = dict(
+        zip(reported["categories"], ("stem", "humanities", "social_sciences", "other"), strict=True)
+    )
+    for category, fields in reported["categories"].items():
         expected = {subject for subject, field in field_of.items() if field in fields}
         assert set(NAMES["MMLU_SUBJECTS"][own_names[category]]) == expected
     assert [len(subjects) for subjects in NAMES["MMLU_SUBJECTS"].values()] == [18, 13, 12, 14]

@@ -1,4 +1,4 @@
-"""From a row to what is shown: every key of the document's table, with its value and type."""
+"""From a row to its prompt: every key of the document's table, with its value and type."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_labels_are_put_into_the_list_that_was_returned(tmp_path: Path) -> None:
     assert sample.choices == ("x", " y")
 
 
-def test_a_row_that_stands_twice_is_told(tmp_path: Path) -> None:
+def test_a_row_that_is_twice_is_reported(tmp_path: Path) -> None:
     text = MUTATING + (
         "    def load_raw_dataset(self, *_):\n"
         '        self.evaluation_data = [dict(q="Q", options=["x", "y"], answer=0)] * 2\n'
@@ -196,7 +196,7 @@ def test_indexes_of_every_kind(value: Any, expected: int | None) -> None:
 
 
 @pytest.mark.parametrize("value", ["B", "", "-1", "1.0", "²", 1.0, np.float64(1), [1]])
-def test_what_is_no_index_is_told(value: Any) -> None:
+def test_what_is_no_index_is_reported(value: Any) -> None:
     with pytest.raises(BadInstance, match="target_idx"):
         _InstanceFields.taken({"target_idx": value, "options": ["a", "b"]}, is_ranking=True)
 
@@ -220,7 +220,7 @@ def test_options_may_be_a_tuple(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("returned", "said"),
+    ("returned", "message"),
     [
         ('source=["a", 3], source_idx=0, target="t"', "expected texts"),
         ('source=["a", "b"], target="t"', "source_idx is None"),
@@ -230,14 +230,14 @@ def test_options_may_be_a_tuple(tmp_path: Path) -> None:
         ('source="a", options=["x", "y"], target=3', "target is 3"),
     ],
 )
-def test_values_of_the_wrong_kind(tmp_path: Path, returned: str, said: str) -> None:
+def test_values_of_the_wrong_kind(tmp_path: Path, returned: str, message: str) -> None:
     text = f"""
 class Wrong(MultipleChoiceDataset):
     instruction = "{{source}}"
     def format_instance(self, instance):
         return dict({returned})
 """
-    with pytest.raises(AuthorError, match=said):
+    with pytest.raises(AuthorError, match=message):
         compile_one(tmp_path, text, [{"q": 1}])
 
 

@@ -1,4 +1,4 @@
-"""Jinja or `format`: decided as the original decides, and nothing missing is printed."""
+"""The choice between Jinja and `format` as in the original; missing fields are never printed."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_what_does_not_parse(text: object) -> None:
 
 
 @pytest.mark.parametrize("text", ["{z}", "{{z}}", "{{z.a}}", "{% for a in z %}{{a}}{% endfor %}"])
-def test_a_missing_name_is_told_with_the_nearest(text: str) -> None:
+def test_a_missing_name_is_reported_with_the_nearest(text: str) -> None:
     with pytest.raises(InstructionError, match=r"'z'.*did you mean 'zz'"):
         compile_instruction(text, build_environment())({"zz": 1})
 
@@ -128,7 +128,7 @@ def test_braces_in_a_jinja_instruction_are_an_error_where_the_field_exists() -> 
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("{{x}}\n{{ 1 / 0 }}", "its line 2: ZeroDivisionError: division by zero"),
         ("{{ x.center(10**10) }}", "its line 1: it creates more than 100,000,000 characters"),
@@ -137,6 +137,6 @@ def test_braces_in_a_jinja_instruction_are_an_error_where_the_field_exists() -> 
         ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "more than 100 deep"),
     ],
 )
-def test_an_instruction_that_fails_or_runs_away_is_an_error(text: str, told: str) -> None:
-    with pytest.raises(InstructionError, match=re.escape(told)):
+def test_an_instruction_that_fails_or_runs_away_is_an_error(text: str, reported: str) -> None:
+    with pytest.raises(InstructionError, match=re.escape(reported)):
         compile_instruction(text, build_environment())(VALUES)

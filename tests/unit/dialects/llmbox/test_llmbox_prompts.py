@@ -36,7 +36,7 @@ def test_a_text_is_its_pieces_joined(few: tuple[Shot, ...], source: str, target:
     assert isinstance(prompt, str)
     assert prompt == joined(examples + source, target.rstrip())
     assert prompt[:start] == examples + source
-    asked = before.asked
+    asked = before.question_prompt
     assert asked == ((examples + source).rstrip() or examples + source)
 
 
@@ -47,14 +47,14 @@ def test_a_chat_is_its_messages(few: tuple[Shot, ...], source: str, target: str)
     for shot in few:
         expected += [Message("user", shot.source), Message("assistant", shot.target)]
     expected.append(Message("user", source))
-    assert before.asked == tuple(expected)
+    assert before.question_prompt == tuple(expected)
     assert before.followed_by(target) == ((*expected, Message("assistant", target)), 0)
 
 
 def test_known_shapes() -> None:
     """The original's, as they were seen: spec 2.3."""
     nq = PromptExamples((Shot("Q: when?\nA:", "1972"), Shot("Q: who?\nA:", "bob")))
-    assert build_opening(nq, "Q: when?\nA:", is_chat=False).asked == (
+    assert build_opening(nq, "Q: when?\nA:", is_chat=False).question_prompt == (
         "Q: when?\nA: 1972\n\nQ: who?\nA: bob\n\nQ: when?\nA:"
     )
     arc = build_opening(PromptExamples(), "Question: Q1?\nAnswer:", is_chat=False)
@@ -62,7 +62,7 @@ def test_known_shapes() -> None:
     # A space at the end of the instruction stays for an option and is left to the model otherwise.
     mrpc = build_opening(PromptExamples(), "Answer: ", is_chat=False)
     assert mrpc.followed_by("yes") == ("Answer: yes", len("Answer: "))
-    assert mrpc.asked == "Answer:"
+    assert mrpc.question_prompt == "Answer:"
     # Without a source the whole text is scored.
     assert build_opening(PromptExamples(), "", is_chat=False).followed_by("A sentence.") == ("A sentence.", 0)
     assert build_opening(PromptExamples(), "", is_chat=True).followed_by("A.") == (

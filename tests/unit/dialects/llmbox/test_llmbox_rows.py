@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.core.errors import Problem
-from assay.dialects.llmbox.library.raw_data import read_python_rows
-from assay.dialects.llmbox.library.rows import read_rows, typed_columns
+from assay.dialects.llmbox.library.raw_data import read_python_rows, read_rows, typed_columns
 
 ProblemOf = Callable[[Callable[[], object]], Problem]
 

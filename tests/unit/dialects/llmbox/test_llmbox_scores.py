@@ -1,4 +1,4 @@
-"""From answers to scores: the shapes an author's code is handed, and the original's formulas."""
+"""From answers to scores: the arguments of an author's code, and the original's formulas."""
 
 from __future__ import annotations
 
@@ -103,8 +103,8 @@ def test_shapes_of_turns(tmp_path: Path) -> None:
 
     def answer(request: Request) -> Outcome:
         assert isinstance(request.ask, Generate)
-        said = tuple(f"to {turn}" for turn in (request.ask.prompt, *request.ask.turns))
-        return completion(str(said[-1]), turns=said)
+        message = tuple(f"to {turn}" for turn in (request.ask.prompt, *request.ask.turns))
+        return completion(str(message[-1]), turns=message)
 
     assert seen_by(one, answer, "gen") == [("to a", "to b"), ("to c", "to d", "to e")]
     # A conversation of one turn has a tuple too, so that `prediction[-1]` is an answer and not a letter.
@@ -292,7 +292,7 @@ def test_a_category_may_be_written_while_formatting(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         ("return predictions[:1]", "returned 1, expected a list of 2"),
         ("return [*predictions, 0]", "returned 3"),
@@ -300,10 +300,10 @@ def test_a_category_may_be_written_while_formatting(tmp_path: Path) -> None:
         ("return 3", "returned int"),
     ],
 )
-def test_the_number_of_predictions_must_stay(tmp_path: Path, body: str, said: str) -> None:
+def test_the_number_of_predictions_must_stay(tmp_path: Path, body: str, message: str) -> None:
     text = f"{FREE}\n    def post_processing(self, predictions):\n        {body}\n"
     one = compile_one(tmp_path, text, [{"q": "a", "a": "x"}, {"q": "b", "a": "y"}])
-    with pytest.raises(AuthorError, match=rf"LLMBOX-010.*class Free.*{said}"):
+    with pytest.raises(AuthorError, match=rf"LLMBOX-010.*class Free.*{message}"):
         evaluated(one, lambda _: completion("x"))
 
 

@@ -1,4 +1,4 @@
-"""Examples before the question: never the row itself, the same for all rows, however it is asked."""
+"""Few-shot examples: never the row itself, and the same for all rows and methods."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_the_originals_draw(tmp_path: Path) -> None:
     np.random.seed(2023)
     expected = [POOL[at]["q"] for at in np.random.choice(len(POOL), 5, replace=False)]
     assert questions_shown(one) == [expected] * 3
-    # A pool that is no larger than asked for is shown as it stands, the row itself too.
+    # A pool that is not larger than requested is shown whole, including the row itself.
     few = compile_one(tmp_path, CHOICE, rows, examples=rows, settings={"shots": 5, "is_faithful": True})
     assert questions_shown(few) == [[r["q"] for r in rows]] * 3
     assert any("3 examples" in note for note in few.notes)
@@ -146,7 +146,7 @@ def test_the_originals_generator_continues_from_subset_to_subset(tmp_path: Path)
     generator = np.random.RandomState(2023)
     for one in several:
         expected = [POOL[at]["q"] for at in generator.choice(len(POOL), 3, replace=False)]
-        # Each method is a run of the original's own, and begins anew.
+        # Each method is a separate run of the original, with a fresh start.
         assert questions_shown(one) == [expected]
 
 
@@ -177,7 +177,7 @@ def test_the_original_leaves_out_what_is_beyond_1024_tokens(tmp_path: Path) -> N
         )
         (request, *_) = one.task.requests(next(iter(one.task.samples())))
         assert request.n_shots == expected
-        assert ("example_tokens" in {quirk.name for quirk in one.task.spec.differences}) is True
+        assert ("example_tokens" in {difference.name for difference in one.task.spec.differences}) is True
 
 
 def test_fewer_examples_when_asked(tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ def test_the_base_classs_examples_do_not_show_the_row_either(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         ("pass", "returned NoneType"),
         ("return [1]", "returned list"),
@@ -243,11 +243,13 @@ def test_the_base_classs_examples_do_not_show_the_row_either(tmp_path: Path) -> 
         ),
     ],
 )
-def test_examples_that_cannot_be_used_are_told_before_the_run(tmp_path: Path, body: str, said: str) -> None:
-    with pytest.raises(AuthorError, match=rf"LLMBOX-003.*{said}"):
+def test_examples_that_cannot_be_used_are_reported_before_the_run(
+    tmp_path: Path, body: str, message: str
+) -> None:
+    with pytest.raises(AuthorError, match=rf"LLMBOX-003.*{message}"):
         compile_one(tmp_path, own(body), [row(0)], settings={"shots": 1})
 
 
-def test_a_broken_example_is_told_before_the_run(tmp_path: Path) -> None:
+def test_a_broken_example_is_reported_before_the_run(tmp_path: Path) -> None:
     with pytest.raises(AuthorError, match=r"LLMBOX-004.*target_idx is 5"):
         compile_one(tmp_path, CHOICE, [row(0)], examples=[row(1) | {"answer": 5}], settings={"shots": 1})

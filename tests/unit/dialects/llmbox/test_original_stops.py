@@ -69,5 +69,5 @@ def test_a_stop_given_as_one_text_is_its_characters_in_the_original(tmp_path: Pa
         (request,) = one.task.requests(next(iter(one.task.samples())))
         assert isinstance(request.ask, Generate)
         stops[faithful] = request.ask.sampling.stop
-        assert "stop_tokens" in {quirk.name for quirk in one.task.spec.differences}
+        assert "stop_tokens" in {difference.name for difference in one.task.spec.differences}
     assert stops == {True: ("#", "a"), False: ("##a",)}

@@ -1,4 +1,4 @@
-"""Rows multiplied by the orders of their options: texts move, and the answer moves with its text."""
+"""Rows repeated with permuted options: the answer follows its text."""
 
 from __future__ import annotations
 
@@ -106,8 +106,8 @@ SAID = """    default_option_keys = ["A", "B"]
 """
 
 
-def turned(folder: Path, rows: str, said: str, more: str = "") -> list[Sample]:
-    (folder / "quiz.py").write_text(TURNED.replace("ROWS", rows) + said, encoding="utf-8")
+def turned(folder: Path, rows: str, message: str, more: str = "") -> list[Sample]:
+    (folder / "quiz.py").write_text(TURNED.replace("ROWS", rows) + message, encoding="utf-8")
     (folder / "quiz_gen.py").write_text(CONFIG.replace("MORE", more), encoding="utf-8")
     (one,) = compile_config(folder / "quiz_gen.py")
     return list(one.task.samples())

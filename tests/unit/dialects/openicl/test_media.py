@@ -11,7 +11,7 @@ from assay.core.errors import AuthorError
 from assay.core.media import Audio, Image, Medium
 from assay.dialects.openicl.media import ContentPart, split_content
 from assay.dialects.openicl.templates.multimodal import MultimodalTemplate
-from assay.dialects.shared.media_parts import build_media_part, clip_address
+from assay.dialects.shared.messages import build_media_part, clip_address
 from assay.sources.media_formats import BrokenMedia
 
 # The smallest PNG: one pixel.

@@ -1,4 +1,4 @@
-"""What exactly a model is asked, and what of the config and of the data decides it."""
+"""The exact requests to a model, and the parts of the config and data that decide them."""
 
 from __future__ import annotations
 
@@ -26,22 +26,25 @@ def requests(one: Any, number: int = 0) -> list[Request]:
 
 def test_an_option_without_the_question_shows_no_examples(workdir: Path) -> None:
     labels = {label: f"</E>Q: {{question}}\\nA: {{{label}}}" for label in "AB"}
-    said = {
+    message = {
         "ice_template": ICE,
         "prompt_template": f"dict(type=PromptTemplate, template={labels!r}, ice_token='</E>')",
         "retriever": "dict(type=FixKRetriever, fix_id_list=[0, 1])",
         "inferencer": "dict(type=PPLInferencer, normalizing_str='Answer:')",
     }
-    asked = requests(quiz(workdir, said, rows=SPLITS))
+    asked = requests(quiz(workdir, message, rows=SPLITS))
     assert [(one.role, one.n_shots) for one in asked] == [("option", 2), ("unconditional", 0)] * 2
-    fewer = quiz(workdir, said, rows=SPLITS).task
+    fewer = quiz(workdir, message, rows=SPLITS).task
     made = fewer.requests(next(fewer.samples()), shots=1)
     assert [one.n_shots_left_out for one in made] == [1, 0, 1, 0]
 
 
 def test_line_breaks_at_the_end_of_a_prompt_stay(workdir: Path) -> None:
-    said = {**GEN, "prompt_template": "dict(type=PromptTemplate, template='Q: {question}\\nA:\\n {answer}')"}
-    (request,) = requests(quiz(workdir, said))
+    message = {
+        **GEN,
+        "prompt_template": "dict(type=PromptTemplate, template='Q: {question}\\nA:\\n {answer}')",
+    }
+    (request,) = requests(quiz(workdir, message))
     assert request.ask.prompt == "Q: 2 + 2?\nA:\n"
 
 
@@ -53,25 +56,25 @@ def test_a_chat_scores_the_label_alone_also_in_a_plain_text(workdir: Path) -> No
     ]
 
 
-def shown_to(workdir: Path, said: Mapping[str, str], settings: TaskSettings, ranged: str) -> list[str]:
+def shown_to(workdir: Path, message: Mapping[str, str], settings: TaskSettings, ranged: str) -> list[str]:
     reader = f"dict(input_columns=['question'], output_column='answer'{ranged})"
-    one = quiz(workdir, said, rows=SPLITS, reader=reader, settings=settings)
+    one = quiz(workdir, message, rows=SPLITS, reader=reader, settings=settings)
     return [str(request.ask.prompt) for sample in one.task.samples() for request in one.task.requests(sample)]
 
 
 def test_a_range_leaves_each_row_the_examples_that_the_original_drew_for_it(workdir: Path) -> None:
-    said = {**SHOWN, "retriever": "dict(type='RandomRetriever', ice_num=1, seed=3)"}
+    message = {**SHOWN, "retriever": "dict(type='RandomRetriever', ice_num=1, seed=3)"}
     for settings in (TaskSettings(is_faithful=True), TaskSettings()):
-        every = shown_to(workdir, said, settings, "")
-        assert shown_to(workdir, said, settings, ", test_range='[1:]'") == every[1:]
+        every = shown_to(workdir, message, settings, "")
+        assert shown_to(workdir, message, settings, ", test_range='[1:]'") == every[1:]
 
 
 def test_the_rows_that_examples_are_from_decide_the_hash_where_any_are_shown(workdir: Path) -> None:
     fixed = {**SHOWN, "retriever": "dict(type=FixKRetriever, fix_id_list=[0])"}
     other = {**SPLITS, "train": ROWS[::-1]}
     hashes = [
-        [quiz(workdir, said, rows=rows).task.spec.data_hash for rows in (SPLITS, other)]
-        for said in (fixed, GEN)
+        [quiz(workdir, message, rows=rows).task.spec.data_hash for rows in (SPLITS, other)]
+        for message in (fixed, GEN)
     ]
     assert hashes[0][0] != hashes[0][1]
     assert hashes[1][0] == hashes[1][1]
@@ -103,9 +106,9 @@ def test_a_class_that_loads_from_the_hub_says_how_to_fix_its_errors(workdir: Pat
 
 def test_media_have_no_place_for_examples(workdir: Path) -> None:
     shown = "dict(round=[dict(role='HUMAN', prompt_mm=dict(text=dict(type='text', text='{question}')))])"
-    said = {**SHOWN, "prompt_template": f"dict(type='MMPromptTemplate', template={shown})"}
+    message = {**SHOWN, "prompt_template": f"dict(type='MMPromptTemplate', template={shown})"}
     rows = [{**row, "content": "<AIS_TEXT_START>Why?<AIS_CONTENT_TAG>"} for row in ROWS]
-    fixed = {**said, "retriever": "dict(type=FixKRetriever, fix_id_list=[0])"}
+    fixed = {**message, "retriever": "dict(type=FixKRetriever, fix_id_list=[0])"}
     with pytest.raises(
         AuthorError, match=r"OPENICL-015 .*FixKRetriever selects examples, but MMPromptTemplate"
     ):
@@ -113,16 +116,16 @@ def test_media_have_no_place_for_examples(workdir: Path) -> None:
 
 
 def test_labels_of_the_inferencer_go_before_those_of_the_template(workdir: Path) -> None:
-    said = {**PPL, "inferencer": "dict(type=PPLInferencer, labels=['B', 'A'])"}
-    one = quiz(workdir, said)
+    message = {**PPL, "inferencer": "dict(type=PPLInferencer, labels=['B', 'A'])"}
+    one = quiz(workdir, message)
     assert next(one.task.samples()).labels == ("B", "A")
     assert [request.ask.prompt[-1] for request in requests(one)] == ["4", "3"]
 
 
-def test_two_labels_of_one_name_cannot_be_told_apart(workdir: Path) -> None:
-    said = {**PPL, "prompt_template": "dict(type=PromptTemplate, template={1: 'yes', '1': 'no'})"}
+def test_two_labels_of_one_name_cannot_be_distinguished(workdir: Path) -> None:
+    message = {**PPL, "prompt_template": "dict(type=PromptTemplate, template={1: 'yes', '1': 'no'})"}
     with pytest.raises(AuthorError, match=r"OPENICL-015 .*two labels have the same name '1'"):
-        quiz(workdir, said)
+        quiz(workdir, message)
 
 
 def test_every_row_has_the_text_that_is_scored_behind_its_labels(workdir: Path) -> None:
@@ -140,8 +143,8 @@ def test_the_persons_length_goes_before_the_rows_own(workdir: Path) -> None:
 
 
 def sampling(workdir: Path, inferencer: str, settings: TaskSettings | None = None, more: str = "") -> Any:
-    said = {**GEN, "inferencer": inferencer}
-    (request,) = requests(quiz(workdir, said, settings=settings or TaskSettings(), more=more))
+    message = {**GEN, "inferencer": inferencer}
+    (request,) = requests(quiz(workdir, message, settings=settings or TaskSettings(), more=more))
     assert isinstance(request.ask, Generate)
     return request.ask.sampling
 
@@ -173,13 +176,13 @@ def test_of_a_length_for_each_turn_the_largest_counts(workdir: Path) -> None:
 
 
 def test_votes_are_of_answers_and_the_first_of_equals_wins(workdir: Path) -> None:
-    said = {**GEN, "inferencer": "dict(type='SCInferencer', sc_size=4, temperature=1.0)"}
+    message = {**GEN, "inferencer": "dict(type='SCInferencer', sc_size=4, temperature=1.0)"}
     scoring = {
         "evaluator": "dict(type=AccEvaluator)",
         "pred_postprocessor": "dict(type='first_option_postprocess', options='AB')",
     }
     result = evaluated(
-        quiz(workdir, said, scoring),
+        quiz(workdir, message, scoring),
         [
             [written("?", "?", "?", "answer: B")],
             [written("answer: B", "answer: A", "answer: A", "answer: B")],

@@ -83,12 +83,12 @@ def test_a_dialogue_becomes_messages_for_a_model_that_chats(workdir: Path) -> No
 
 
 def test_what_the_config_says_of_writing(workdir: Path) -> None:
-    said = infer(
+    message = infer(
         inferencer="dict(type=GenInferencer, max_out_len=7, stopping_criteria=['\\n'], temperature=0.5)"
     )
-    (ask,) = asks(quiz(workdir, said))
+    (ask,) = asks(quiz(workdir, message))
     assert (ask.sampling.max_tokens, ask.sampling.stop, ask.sampling.temperature) == (7, ("\n",), 0.5)
-    (ask,) = asks(quiz(workdir, said, settings=TaskSettings(max_tokens=3, stop=(), temperature=0.0)))
+    (ask,) = asks(quiz(workdir, message, settings=TaskSettings(max_tokens=3, stop=(), temperature=0.0)))
     assert (ask.sampling.max_tokens, ask.sampling.stop, ask.sampling.temperature) == (3, (), 0.0)
 
 
@@ -132,8 +132,8 @@ def test_an_unscored_first_token_counts_in_the_faithful_mean_alone(workdir: Path
 
 
 def test_normalised_labels(workdir: Path) -> None:
-    said = infer(PPL, inferencer="dict(type=PPLInferencer, normalizing_str='Answer:')")
-    one = quiz(workdir, said)
+    message = infer(PPL, inferencer="dict(type=PPLInferencer, normalizing_str='Answer:')")
+    one = quiz(workdir, message)
     option, alone = asks(one)[:2]
     start = len("Q: 2 + 2?\nA:")
     assert (option, alone) == (Span("Q: 2 + 2?\nA: 3", start), Span("Answer: 3", len("Answer:")))
@@ -154,9 +154,9 @@ def test_a_continuation_that_the_template_shows_is_not_said_twice(workdir: Path)
     # As winogrande has it: the column holds the whole sentence, and `cont` is its end.
     rows = [{**row, "cont": "2?"} for row in ROWS]
     template = "dict(type=PromptTemplate, template={'A': '2? or one: {A} + 2?', 'B': '2? or two: {B} + 2?'})"
-    said = infer(PPL, inferencer="dict(type='LLInferencer')", prompt_template=template)
+    message = infer(PPL, inferencer="dict(type='LLInferencer')", prompt_template=template)
     text = "2? or one: 3 + 2?"
-    assert asks(quiz(workdir, said, rows=rows))[0] == Span(text, len(text) - len("2?"))
+    assert asks(quiz(workdir, message, rows=rows))[0] == Span(text, len(text) - len("2?"))
 
 
 def test_the_next_token_is_shared_between_choices(workdir: Path) -> None:
@@ -173,8 +173,8 @@ def test_the_next_token_is_shared_between_choices(workdir: Path) -> None:
 def test_probabilities_go_to_an_evaluator_that_wants_them(workdir: Path) -> None:
     rows = [{**row, "choices": ["A", "B"], "label": int(row["answer"] == "B")} for row in ROWS]
     reader = "dict(input_columns=['question'], output_column='label')"
-    said = infer(inferencer="dict(type='CLPInferencer')")
-    one = quiz(workdir, said, {"evaluator": "dict(type='AUCROCEvaluator')"}, rows=rows, reader=reader)
+    message = infer(inferencer="dict(type='CLPInferencer')")
+    one = quiz(workdir, message, {"evaluator": "dict(type='AUCROCEvaluator')"}, rows=rows, reader=reader)
     result = evaluated(one, [[shared(0.1, 0.3)], [shared(0.3, 0.1)], [shared(0.1, 0.1)]])
     assert {metric.metric: metric.value for metric in result.metrics}["auc_score"] == pytest.approx(1.0)
 
@@ -182,8 +182,8 @@ def test_probabilities_go_to_an_evaluator_that_wants_them(workdir: Path) -> None
 def test_a_probability_that_is_not_known_does_not_go_to_an_evaluator(workdir: Path) -> None:
     rows = [{**row, "choices": ["A", "B"], "label": int(row["answer"] == "B")} for row in ROWS]
     reader = "dict(input_columns=['question'], output_column='label')"
-    said = infer(inferencer="dict(type='CLPInferencer')")
-    one = quiz(workdir, said, {"evaluator": "dict(type='AUCROCEvaluator')"}, rows=rows, reader=reader)
+    message = infer(inferencer="dict(type='CLPInferencer')")
+    one = quiz(workdir, message, {"evaluator": "dict(type='AUCROCEvaluator')"}, rows=rows, reader=reader)
     open_ = msgspec.structs.replace(shared(0.3, 0.0), at_most=(0.3, 0.2))
     result = evaluated(one, [[shared(0.1, 0.3)], [open_], [shared(0.1, 0.1)]])
     assert [score.verdict for score in result.scores].count(Verdict.FAILED) == 1
@@ -191,9 +191,9 @@ def test_a_probability_that_is_not_known_does_not_go_to_an_evaluator(workdir: Pa
 
 
 def test_how_likely_a_text_is(workdir: Path) -> None:
-    said = infer(inferencer="dict(type='PPLOnlyInferencer')")
+    message = infer(inferencer="dict(type='PPLOnlyInferencer')")
     reader = "dict(input_columns=['question'], output_column=None)"
-    one = quiz(workdir, said, {"evaluator": "dict(type='AveragePPLEvaluator')"}, reader=reader)
+    one = quiz(workdir, message, {"evaluator": "dict(type='AveragePPLEvaluator')"}, reader=reader)
     (ask,) = asks(one)
     assert ask == Span("Q: 2 + 2?\nA: B", 0, leads=False)
     result = evaluated(one, [[likely(-4, 2)], [likely(-9, 3)], [likely(-1, 1)]])
@@ -204,9 +204,9 @@ TURNS = [{"dialogue": ["Hi", "And?"], "answer": "x"}]
 
 
 def test_a_conversation(workdir: Path) -> None:
-    said = infer(inferencer="dict(type='ChatInferencer', infer_mode='every')")
+    message = infer(inferencer="dict(type='ChatInferencer', infer_mode='every')")
     reader = "dict(input_columns=['dialogue'], output_column='answer')"
-    one = quiz(workdir, said, {}, rows=TURNS, reader=reader, settings=TaskSettings(is_chat=True))
+    one = quiz(workdir, message, {}, rows=TURNS, reader=reader, settings=TaskSettings(is_chat=True))
     (ask,) = asks(one)
     assert (ask.prompt, ask.turns) == ((Message("user", "Hi"),), ("And?",))
     with pytest.raises(AuthorError, match="row 1: turn 1 has no right answer"):
@@ -310,8 +310,10 @@ def test_several_answers_to_each_row(workdir: Path) -> None:
 
 
 def test_self_consistency_votes(workdir: Path) -> None:
-    said = infer(inferencer="dict(type='SCInferencer', sc_size=3, generation_kwargs=dict(temperature=0.7))")
-    one = quiz(workdir, said)
+    message = infer(
+        inferencer="dict(type='SCInferencer', sc_size=3, generation_kwargs=dict(temperature=0.7))"
+    )
+    one = quiz(workdir, message)
     (ask,) = asks(one)
     assert (ask.sampling.n, ask.sampling.temperature) == (3, 0.7)
     result = evaluated(one, [[written("A", "B", "B")], [written("A", "B", "C")], [written("A", "A", "B")]])
@@ -319,7 +321,7 @@ def test_self_consistency_votes(workdir: Path) -> None:
 
 
 def test_examples_stand_before_the_question_and_may_be_fewer(workdir: Path) -> None:
-    said = infer(
+    message = infer(
         ice_template="dict(type=PromptTemplate, template='Q: {question}\\nA: {answer}')",
         prompt_template=(
             "dict(type=PromptTemplate, template='</E>Q: {question}\\nA: {answer}', ice_token='</E>')"
@@ -327,7 +329,7 @@ def test_examples_stand_before_the_question_and_may_be_fewer(workdir: Path) -> N
         retriever="dict(type=FixKRetriever, fix_id_list=[1, 0])",
     )
     rows = {"train": ROWS[:2], "test": ROWS[2:]}
-    one = quiz(workdir, said, rows=rows)
+    one = quiz(workdir, message, rows=rows)
     sample = next(one.task.samples())
     (request,) = one.task.requests(sample)
     assert request.ask.prompt == "Q: 3 + 3?\nA: A\nQ: 2 + 2?\nA: B\nQ: 4 + 4?\nA:"
@@ -335,12 +337,14 @@ def test_examples_stand_before_the_question_and_may_be_fewer(workdir: Path) -> N
     (shorter,) = one.task.requests(sample, shots=1)
     assert shorter.ask.prompt == "Q: 3 + 3?\nA: A\nQ: 4 + 4?\nA:"
     assert (shorter.n_shots, shorter.n_shots_left_out) == (1, 1)
-    assert asks(quiz(workdir, said, rows=rows, settings=TaskSettings(shots=0)))[0].prompt == "Q: 4 + 4?\nA:"
+    assert (
+        asks(quiz(workdir, message, rows=rows, settings=TaskSettings(shots=0)))[0].prompt == "Q: 4 + 4?\nA:"
+    )
 
 
-def test_rows_and_examples_without_a_prompt_are_told_together(workdir: Path) -> None:
+def test_rows_and_examples_without_a_prompt_are_reported_together(workdir: Path) -> None:
     labelled = "{x: '</E>Q: {question}\\nA: {' + x + '}' for x in 'AB'}"
-    said = infer(
+    message = infer(
         PPL,
         ice_template=PPL["prompt_template"],
         prompt_template=f"dict(type=PromptTemplate, template={labelled}, ice_token='</E>')",
@@ -348,7 +352,7 @@ def test_rows_and_examples_without_a_prompt_are_told_together(workdir: Path) -> 
     )
     train = [ROWS[0], {**ROWS[1], "answer": "C"}, {**ROWS[2], "answer": "D"}]
     with pytest.raises(AuthorError, match=r"row 2: as an example: no template has the label 'C'") as error:
-        quiz(workdir, said, rows={"train": train, "test": ROWS})
+        quiz(workdir, message, rows={"train": train, "test": ROWS})
     assert [problem.code for problem in error.value.problems] == ["OPENICL-015"] * 2
     empty = [{**ROWS[0], "question": ""}, ROWS[1], {**ROWS[2], "question": ""}]
     dialogue = infer(prompt_template="dict(type=PromptTemplate, template=dict(round=[dict(role='HUMAN', "
@@ -360,7 +364,7 @@ def test_rows_and_examples_without_a_prompt_are_told_together(workdir: Path) -> 
 
 def test_a_person_is_shown_the_prompt_up_to_the_labels(workdir: Path) -> None:
     one = quiz(workdir, PPL)
-    assert one.task.shown(next(one.task.samples()), Method.PPL) == "Q: 2 + 2?\nA:"
+    assert one.task.preview_prompt(next(one.task.samples()), Method.PPL) == "Q: 2 + 2?\nA:"
 
 
 def test_the_data_decides_the_hash(workdir: Path) -> None:
@@ -454,7 +458,7 @@ def test_columns_and_splits_that_are_not_there(workdir: Path) -> None:
         quiz(workdir, reader=ranges)
 
 
-def test_gaps_in_a_column_are_told(workdir: Path) -> None:
+def test_gaps_in_a_column_are_reported(workdir: Path) -> None:
     one = quiz(workdir, rows=[ROWS[0], {**ROWS[1], "A": None}, {**ROWS[2], "A": None}])
     assert "'A' has no value in 2 of 3 rows: their prompts show None" in one.notes
     assert not any("has no value" in note for note in quiz(workdir).notes)
@@ -492,13 +496,15 @@ def test_a_judge_is_shown_the_answer_once(workdir: Path) -> None:
     assert [score.value for score in result.scores] == [1.0] * 3
 
 
-def test_the_prompt_hash_and_the_quirks_are_recorded(workdir: Path) -> None:
+def test_the_prompt_hash_and_the_differences_are_recorded(workdir: Path) -> None:
     one = quiz(workdir)
     assert len(one.task.spec.settings["prompt_hash"]) == 6
-    quirks = {quirk.name: quirk.here for quirk in one.task.spec.differences}
+    quirks = {difference.name: difference.here for difference in one.task.spec.differences}
     assert "spaces_at_the_end" in quirks
     faithful = quiz(workdir, settings=TaskSettings(is_faithful=True)).task.spec.differences
-    assert {quirk.name: quirk.here for quirk in faithful}["spaces_at_the_end"] == "as the original"
+    assert {difference.name: difference.here for difference in faithful}[
+        "spaces_at_the_end"
+    ] == "as the original"
     assert dict(one.facts)["evaluator"] == "AccEvaluator"
 
 

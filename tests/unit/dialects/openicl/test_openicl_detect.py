@@ -39,7 +39,7 @@ OTHERS = {
 }
 
 
-def test_configs_are_told_from_other_files(workdir: Path) -> None:
+def test_configs_are_reported_from_other_files(workdir: Path) -> None:
     for name, text in {**CONFIGS, **OTHERS}.items():
         (workdir / name).write_text(text, encoding="utf-8")
     assert {name for name in (*CONFIGS, *OTHERS) if is_config(name)} == set(CONFIGS)
@@ -48,7 +48,7 @@ def test_configs_are_told_from_other_files(workdir: Path) -> None:
     assert not is_config("nowhere.py")
 
 
-def test_a_file_of_classes_is_told_to_be_no_config(workdir: Path) -> None:
+def test_a_file_of_classes_is_reported_to_be_no_config(workdir: Path) -> None:
     loader = "from .base import BaseDataset\n\nclass Quiz(BaseDataset):\n    pass\n"
     (workdir / "quiz.py").write_text(loader, encoding="utf-8")
     (workdir / "other.py").write_text("class A(Dataset):\n    pass\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Configs by name: whose folder is looked in first, how names are compared, what is told."""
+"""Configs by name: the order of search folders, the comparison of names, the messages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def places(tmp_path: Path) -> ConfigFolders:
     return ConfigFolders(tmp_path / "own", tmp_path / "root")
 
 
-def test_a_persons_own_comes_first_and_the_others_are_told(places: ConfigFolders, tmp_path: Path) -> None:
+def test_a_persons_own_comes_first_and_the_others_are_reported(places: ConfigFolders, tmp_path: Path) -> None:
     found = places.require("QUIZ_GEN/small_datasets", "datasets")
     assert found.path == tmp_path / "own/datasets/deep/er/quiz_gen.py"
     assert found.suffix == "small_datasets"
@@ -47,7 +47,7 @@ def test_a_name_that_is_not_there_has_a_nearest(places: ConfigFolders) -> None:
         ConfigFolders(None, None).require("x", "models")
 
 
-def test_a_config_that_lies_where_the_person_is(workdir: Path) -> None:
+def test_a_config_that_is_where_the_person_is(workdir: Path) -> None:
     (workdir / "mine").mkdir()
     for name in ("here.py", "mine/below.py"):
         (workdir / name).write_text("quiz_datasets = [dict(type='Quiz')]", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Right answers of any kind, labels, and what post-processors make of both; no prompt tells the answer."""
+"""Right answers of any kind, labels and post-processors; no prompt contains the answer."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Turns(BaseEvaluator):
 """
 
 
-def test_an_evaluator_is_told_what_the_model_was_asked(workdir: Path) -> None:
+def test_an_evaluator_is_reported_what_the_model_was_asked(workdir: Path) -> None:
     one = quiz(workdir, GEN, {"evaluator": "dict(type=Told)"}, code=OWN, names=("QuizDataset", "Told"))
     assert values(one, [[written("B")]] * 3) == [1.0, 1.0, 1.0]
 
@@ -132,15 +132,18 @@ def test_several_conversations_about_a_row_are_kept_apart(workdir: Path) -> None
 
 
 def test_a_template_of_a_label_does_not_tell_the_right_answer(workdir: Path) -> None:
-    said = {**PPL, "prompt_template": PPL["prompt_template"].replace("{question}", "{question} ({answer})")}
+    message = {
+        **PPL,
+        "prompt_template": PPL["prompt_template"].replace("{question}", "{question} ({answer})"),
+    }
 
     def prompts(settings: TaskSettings) -> list[Any]:
-        one = quiz(workdir, said, settings=settings)
+        one = quiz(workdir, message, settings=settings)
         return [request.ask.prompt for request in one.task.requests(next(one.task.samples()))]
 
     assert prompts(TaskSettings()) == ["Q: 2 + 2? ()\nA: 3", "Q: 2 + 2? ()\nA: 4"]
     assert prompts(FAITHFUL) == ["Q: 2 + 2? (B)\nA: 3", "Q: 2 + 2? (B)\nA: 4"]
-    names = [quirk.name for quirk in quiz(workdir, said).task.spec.differences]
+    names = [difference.name for difference in quiz(workdir, message).task.spec.differences]
     assert "right_answer_in_label_maps" in names
 
 
@@ -160,8 +163,8 @@ BELOW = "dict(type=PromptTemplate, template='</E>Q: {question}\\nA: {answer}', i
     ],
 )
 def test_a_row_is_no_example_of_itself(workdir: Path, retriever: str, is_chat: bool) -> None:
-    said = {**GEN, "ice_template": ICE, "prompt_template": BELOW, "retriever": retriever}
-    one = quiz(workdir, said, rows=SECRET, settings=TaskSettings(is_chat=is_chat))
+    message = {**GEN, "ice_template": ICE, "prompt_template": BELOW, "retriever": retriever}
+    one = quiz(workdir, message, rows=SECRET, settings=TaskSettings(is_chat=is_chat))
     for number, sample in enumerate(one.task.samples()):
         asked = msgspec.json.encode([request.ask for request in one.task.requests(sample)]).decode()
         assert f"GOLD{number}" not in asked
@@ -172,10 +175,10 @@ def test_rows_that_share_their_input_are_still_examples_of_each_other(workdir: P
     # By the input alone, all rows with one right answer would be the same: only wrong answers would be shown.
     rows = [{**row, "passage": "It rains.", "answer": "A"} for row in ROWS]
     fixed = "dict(type=FixKRetriever, fix_id_list=[0, 1, 2])"
-    said = {**GEN, "ice_template": ICE, "prompt_template": BELOW, "retriever": fixed}
+    message = {**GEN, "ice_template": ICE, "prompt_template": BELOW, "retriever": fixed}
     for columns in ("['passage']", "[]"):
         reader = f"dict(input_columns={columns}, output_column='answer')"
-        one = quiz(workdir, said, rows=rows, reader=reader)
+        one = quiz(workdir, message, rows=rows, reader=reader)
         shown = [str(one.task.requests(sample)[0].ask.prompt) for sample in one.task.samples()]
         assert [prompt.count("A: A") for prompt in shown] == [2, 2, 2]
         assert [prompt.count(row["question"]) for prompt, row in zip(shown, rows, strict=True)] == [1, 1, 1]
@@ -183,8 +186,11 @@ def test_rows_that_share_their_input_are_still_examples_of_each_other(workdir: P
 
 def test_no_turn_before_the_answer_tells_it(workdir: Path) -> None:
     turns = "dict(role='HUMAN', prompt='{question} {answer}'), dict(role='BOT', prompt='{answer}')"
-    said = {**GEN, "prompt_template": f"dict(type=PromptTemplate, template=dict(round=[{turns}, {turns}]))"}
-    one = quiz(workdir, said, rows=SECRET, settings=TaskSettings(is_chat=True))
+    expected = {
+        **GEN,
+        "prompt_template": f"dict(type=PromptTemplate, template=dict(round=[{turns}, {turns}]))",
+    }
+    one = quiz(workdir, expected, rows=SECRET, settings=TaskSettings(is_chat=True))
     (request,) = one.task.requests(next(one.task.samples()))
     assert "GOLD" not in str(request.ask.prompt)
     assert isinstance(request.ask.prompt, tuple)

@@ -79,8 +79,8 @@ def test_a_conversation_is_graded(workdir: Path) -> None:
 
     metric.bind(Judge())
     (talk,) = written("Bye").outputs
-    said = msgspec.structs.replace(talk, turns=("Hello", "Bye"))
-    result = evaluated(one, [[msgspec.structs.replace(written(), outputs=(said,))]])
+    message = msgspec.structs.replace(talk, turns=("Hello", "Bye"))
+    result = evaluated(one, [[msgspec.structs.replace(written(), outputs=(message,))]])
     assert asked[0][0].text == "Grade Hello and Bye."
     assert [score.value for score in result.scores] == [pytest.approx(7.0)]
 
@@ -96,7 +96,7 @@ def test_answers_are_compared_with_a_rivals_in_both_orders(workdir: Path) -> Non
     asked: list[str] = []
 
     class Judge:
-        """Likes the longer answer, but for one that it likes wherever it stands first."""
+        """Prefers the longer answer, except for one that it prefers when it comes first."""
 
         def ask(self, prompts: list[Any]) -> list[Any]:
             asked.extend(prompt[0].text for prompt in prompts)

@@ -1,4 +1,4 @@
-"""Models of configs: what each field becomes, and what is told of those that become nothing."""
+"""Models of configs: the setting of each field, and the notes on fields without an effect."""
 
 from __future__ import annotations
 
@@ -157,15 +157,17 @@ def test_a_key_is_in_no_text_that_is_made_of_a_model() -> None:
         (service(abbr=3), ("abbr is 3",)),
     ],
 )
-def test_what_is_wrong_is_told(entry: dict[str, Any], parts: tuple[str, ...]) -> None:
-    told = "\n".join(problems(entry))
-    assert "OPENICL-040 config.py models[0]" in told
-    assert all(part in told for part in parts), told
+def test_what_is_wrong_is_reported(entry: dict[str, Any], parts: tuple[str, ...]) -> None:
+    reported = "\n".join(problems(entry))
+    assert "OPENICL-040 config.py models[0]" in reported
+    assert all(part in reported for part in parts), reported
 
 
-def test_all_that_is_wrong_is_told_together() -> None:
-    told = problems(service(host_prt=1, retry="two"), {"type": "Nobody"}, service(max_out_len=0, abbr="n"))
-    assert len(told) == 4
+def test_all_that_is_wrong_is_reported_together() -> None:
+    reported = problems(
+        service(host_prt=1, retry="two"), {"type": "Nobody"}, service(max_out_len=0, abbr="n")
+    )
+    assert len(reported) == 4
 
 
 def test_one_name_is_one_model() -> None:
@@ -193,8 +195,8 @@ def test_every_preset_is_a_model(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "advice"), OFFLINE.items())
 def test_a_preset_that_cannot_run_says_why(name: str, advice: str) -> None:
-    (told,) = problems(dict(MODEL_PRESETS[name]))
-    assert advice in told
+    (reported,) = problems(dict(MODEL_PRESETS[name]))
+    assert advice in reported
 
 
 def test_a_service_with_an_openai_address_is_called_there_with_a_note() -> None:

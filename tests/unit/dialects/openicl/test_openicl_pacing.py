@@ -1,4 +1,4 @@
-"""How a service's config wants it to be loaded, and models whose speed is measured."""
+"""The load that a service's config describes, and models in the performance mode."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_the_rate_below_which_nobody_waits_is_the_codes(rate: float, expected: f
 
 
 @pytest.mark.parametrize(
-    ("entry", "said"),
+    ("entry", "message"),
     [
         ({"batch_size": 0}, "batch_size is 0"),
         ({"batch_size": 100_001}, "from 1 to 100000"),
@@ -75,9 +75,9 @@ def test_the_rate_below_which_nobody_waits_is_the_codes(rate: float, expected: f
         ),
     ],
 )
-def test_what_is_wrong_is_said(entry: dict[str, Any], said: str) -> None:
+def test_what_is_wrong_is_said(entry: dict[str, Any], message: str) -> None:
     (found,) = wrong(**entry)
-    assert said in found
+    assert message in found
 
 
 def test_a_timed_model_says_whether_it_streams_and_that_nothing_is_sent_twice() -> None:
@@ -104,7 +104,7 @@ def test_a_model_that_assay_names_is_paced_by_its_concurrency() -> None:
 
 
 @pytest.mark.parametrize(
-    ("entry", "said"),
+    ("entry", "message"),
     [
         ({**MODEL_PRESETS["hf_chat_model"], "path": "x"}, "runs inside this program"),
         (
@@ -114,14 +114,14 @@ def test_a_model_that_assay_names_is_paced_by_its_concurrency() -> None:
         ({"type": "VLLMCustomAPI", "request_rate": "fast"}, "request_rate is 'fast'"),
     ],
 )
-def test_what_cannot_be_measured(entry: dict[str, Any], said: str) -> None:
+def test_what_cannot_be_measured(entry: dict[str, Any], message: str) -> None:
     with pytest.raises(AuthorError, match="OPENICL-040") as raised:
         read_models([entry], "config.py", is_timed=True)
-    assert said in str(raised.value)
+    assert message in str(raised.value)
 
 
-def summary(**said: Any) -> PerformanceSummary:
-    return read_performance_summary(said, Origin("s.py"))
+def summary(**message: Any) -> PerformanceSummary:
+    return read_performance_summary(message, Origin("s.py"))
 
 
 def test_summarizers_of_performance() -> None:

@@ -34,6 +34,6 @@ def test_a_number_draws_the_rows_that_the_original_draws() -> None:
 
 
 @pytest.mark.parametrize("wanted", ["[0]", "range(3)", "[0:__import__('os')]", "0:3"])
-def test_what_is_no_slice_is_refused_and_never_run(wanted: str) -> None:
+def test_what_is_no_slice_is_rejected_and_never_run(wanted: str) -> None:
     with pytest.raises(ValueError, match="slice"):
         select_range_rows(wanted, 5)

@@ -17,12 +17,12 @@ def config(**values: Any) -> LoadedConfig:
     return LoadedConfig(Path("c.py"), values, ())
 
 
-def groups(*said: dict[str, Any]) -> tuple[SummaryGroup, ...]:
-    return read_summary(config(summarizer={"summary_groups": list(said)})).groups
+def groups(*message: dict[str, Any]) -> tuple[SummaryGroup, ...]:
+    return read_summary(config(summarizer={"summary_groups": list(message)})).groups
 
 
 @pytest.mark.parametrize(
-    ("said", "joining", "label"),
+    ("message", "joining", "label"),
     [
         ({}, "naive_average", "naive_average"),
         ({"weights": {"a": 2}}, "weighted_average", "weighted_average"),
@@ -35,8 +35,8 @@ def groups(*said: dict[str, Any]) -> tuple[SummaryGroup, ...]:
         ({"std": False, "sum": False, "weights": {}}, "naive_average", "naive_average"),
     ],
 )
-def test_how_a_group_is_joined(said: dict[str, Any], joining: str, label: str) -> None:
-    (found,) = groups({"name": "g", "subsets": ["a", ["b", "f1"]], **said})
+def test_how_a_group_is_joined(message: dict[str, Any], joining: str, label: str) -> None:
+    (found,) = groups({"name": "g", "subsets": ["a", ["b", "f1"]], **message})
     assert (found.joining, found.label) == (joining, label)
     assert found.subsets == (Subset("a"), Subset("b", "f1"))
 
@@ -52,7 +52,7 @@ def test_rows_and_groups_by_suffix_where_the_summarizer_names_none() -> None:
     assert read_summary(config(other={"summary_groups": [group]}), "other").groups == found.groups
 
 
-def test_a_summarizer_of_its_own_kind_is_told() -> None:
+def test_a_summarizer_of_its_own_kind_is_reported() -> None:
     found = read_summary(config(summarizer={"type": "CircularSummarizer", "metric_types": ["x"]}))
     assert "CircularSummarizer: its own table is not supported" in found.notes[0]
 
@@ -78,7 +78,7 @@ def test_a_summarizer_of_its_own_kind_is_told() -> None:
         ({"dataset_abbrs": [("a", "b", "c")]}, "expected a name or (name, metric)"),
     ],
 )
-def test_what_is_wrong_is_told(summarizer: dict[str, Any], part: str) -> None:
+def test_what_is_wrong_is_reported(summarizer: dict[str, Any], part: str) -> None:
     with pytest.raises(AuthorError) as raised:
         read_summary(config(summarizer=summarizer))
     assert "OPENICL-041 c.py" in str(raised.value)

@@ -1,4 +1,4 @@
-"""What a config says of its task, read without data and without running code of an author's."""
+"""The description of a config's task, without data and without running authors' code."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ QA_ROUND = [{"role": "HUMAN", "prompt": "{question}"}, {"role": "BOT", "prompt":
 
 
 @pytest.mark.parametrize(
-    ("columns", "said", "version"),
+    ("columns", "message", "version"),
     [
         (MCQ, {}, "e44e8c"),
         ((*MCQ[:4], "D", "answer"), {}, "d890be"),
@@ -36,8 +36,8 @@ QA_ROUND = [{"role": "HUMAN", "prompt": "{question}"}, {"role": "BOT", "prompt":
         (("question", "answer"), {"template": {"begin": "Add the numbers.\n", "round": QA_ROUND}}, "81a5d4"),
     ],
 )
-def test_versions_are_the_originals(columns: tuple[str, ...], said: dict[str, Any], version: str) -> None:
-    assert compute_table_version(columns, said) == version
+def test_versions_are_the_originals(columns: tuple[str, ...], message: dict[str, Any], version: str) -> None:
+    assert compute_table_version(columns, message) == version
 
 
 def test_what_decides_between_mcq_and_qa_is_a_run_of_letters_from_a_on() -> None:
@@ -53,8 +53,8 @@ def test_what_decides_between_mcq_and_qa_is_a_run_of_letters_from_a_on() -> None
 
 def test_what_the_original_cannot_make() -> None:
     assert build_original_entry("t.csv", ("question", "answer"), {"abbr": "t", "infer_method": "ppl"}) is None
-    said = {"abbr": "t", "infer_method": "ppl", "bot_prompt": "{other}"}
-    assert build_original_entry("t.csv", MCQ, said) is None
+    message = {"abbr": "t", "infer_method": "ppl", "bot_prompt": "{other}"}
+    assert build_original_entry("t.csv", MCQ, message) is None
 
 
 def test_a_table_without_answers_is_not_evaluated() -> None:

@@ -1,4 +1,4 @@
-"""An author's file runs with an `import` of its own, and nothing of it shows anywhere else."""
+"""An author's file runs with its own `import` function, without effects elsewhere."""
 
 from __future__ import annotations
 
@@ -190,29 +190,29 @@ def test_what_goes_wrong_names_the_line(tmp_path: Path) -> None:
     (tmp_path / "beside.py").write_text("x = 1\n", encoding="utf-8")
     (tmp_path / "bad.py").write_text("\n\nboom\n", encoding="utf-8")
 
-    def told(text: str) -> tuple[str, int | None, str]:
+    def read_failure(text: str) -> tuple[str, int | None, str]:
         found = problem(tmp_path, text)
         assert found.where is not None
         return found.where.path, found.where.line, f"{found.what} | {found.fix}"
 
-    assert told("x = 1\nx = (\n")[:2] == (path, 2)
-    assert told("def f():\n    return 1 / 0\nf()\n") == (
+    assert read_failure("x = 1\nx = (\n")[:2] == (path, 2)
+    assert read_failure("def f():\n    return 1 / 0\nf()\n") == (
         path,
         2,
-        told("def f():\n    return 1 / 0\nf()\n")[2],
+        read_failure("def f():\n    return 1 / 0\nf()\n")[2],
     )
-    where, line, said = told("\nimport nowhere_at_all.deeper\n")
+    where, line, message = read_failure("\nimport nowhere_at_all.deeper\n")
     assert (where, line) == (path, 2)
-    assert "'nowhere_at_all" in said
-    assert said.endswith("pip install nowhere_at_all")
-    assert "did you mean 'system.metric'" in told("from ..metrik import Em\n")[2]
-    assert "did you mean 'Em'" in told("from ..metric import Emm\n")[2]
-    assert told("import beside\n")[2].endswith("write from .beside import ...")
-    assert told("from .bad import x\n")[:2] == (str(tmp_path / "bad.py"), 3)
-    assert "beyond top-level" in told("from ...other import x\n")[2]
-    assert "SystemExit" in told("import sys\nsys.exit(3)\n")[2]
+    assert "'nowhere_at_all" in message
+    assert message.endswith("pip install nowhere_at_all")
+    assert "did you mean 'system.metric'" in read_failure("from ..metrik import Em\n")[2]
+    assert "did you mean 'Em'" in read_failure("from ..metric import Emm\n")[2]
+    assert read_failure("import beside\n")[2].endswith("write from .beside import ...")
+    assert read_failure("from .bad import x\n")[:2] == (str(tmp_path / "bad.py"), 3)
+    assert "beyond top-level" in read_failure("from ...other import x\n")[2]
+    assert "SystemExit" in read_failure("import sys\nsys.exit(3)\n")[2]
     # A syntax error inside a text that the file evaluates is no syntax error of the file.
-    assert told("x = 1\neval('1 +')\n")[:2] == (path, 2)
+    assert read_failure("x = 1\neval('1 +')\n")[:2] == (path, 2)
 
 
 def test_a_person_who_interrupts_is_heard(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_read_answer(value: object, form: AnswerForm, gold: tuple[int, ...] | No
     assert read_answer(value, ABCD, form) == gold
 
 
-def test_two_options_of_one_text_cannot_be_told_apart_by_it() -> None:
+def test_two_options_of_one_text_cannot_be_distinguished_by_it() -> None:
     assert read_answer("x", Options(("A", "B"), ("x", "x")), "text") is None
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.dialects.shared.lazy_rows import LazyRows
+from assay.dialects.shared.plain_rows import LazyRows
 
 
 def test_what_is_made_of_a_row_is_made_when_it_is_asked_for() -> None:

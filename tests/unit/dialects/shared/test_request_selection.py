@@ -1,4 +1,4 @@
-"""AISBench's custom datasets: which rows are asked, how often, and how long their answers may be."""
+"""AISBench's custom datasets: selection and repetition of rows, and maximum answer lengths."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def questions(n: int, **more: Any) -> list[dict[str, Any]]:
     return [{"question": f"{i}+1=", "answer": str(i + 1), **more} for i in range(n)]
 
 
-def compiled(path: str, said: TableMeta | None = None, **settings: Any) -> CompiledTable:
-    return compile_table(path, TaskSettings(**settings), said)
+def compiled(path: str, message: TableMeta | None = None, **settings: Any) -> CompiledTable:
+    return compile_table(path, TaskSettings(**settings), message)
 
 
 def asked(one: CompiledTable) -> list[str]:
@@ -123,7 +123,7 @@ def test_rows_that_come_again_share_a_cluster(tmp_path: Path) -> None:
     assert "3 rows are repeated to 7 requests" in note
 
 
-def test_a_row_that_comes_once_stands_alone(tmp_path: Path) -> None:
+def test_a_row_that_comes_once_is_alone(tmp_path: Path) -> None:
     one = compiled(table(tmp_path, questions(3)), TableMeta(request_count=4))
     clusters = [sample.cluster for sample in one.task.samples()]
     first = next(one.task.samples()).id
@@ -154,15 +154,17 @@ def test_requests_are_of_the_rows_in_the_range(tmp_path: Path) -> None:
 
 
 def test_drawn_rows_are_recorded(tmp_path: Path) -> None:
-    said = TableMeta(request_count=4, sampling_mode="random")
+    message = TableMeta(request_count=4, sampling_mode="random")
     path = table(tmp_path, questions(30))
-    one, same, other = (compiled(path, said, seed=seed) for seed in (0, 0, 1))
+    one, same, other = (compiled(path, message, seed=seed) for seed in (0, 0, 1))
     assert asked(one) == asked(same) != asked(other)
     assert len(set(asked(one))) == 4
     recorded = one.task.spec.settings
     assert recorded["said"] == {"request_count": 4, "sampling_mode": "random"}
-    assert [quirk.name for quirk in one.task.spec.differences if "draw" in quirk.name] == ["unseeded_draw"]
-    assert "unseeded_draw" not in [quirk.name for quirk in compiled(path).task.spec.differences]
+    assert [difference.name for difference in one.task.spec.differences if "draw" in difference.name] == [
+        "unseeded_draw"
+    ]
+    assert "unseeded_draw" not in [difference.name for difference in compiled(path).task.spec.differences]
 
 
 @pytest.mark.parametrize("name", ["data.csv", "data.jsonl"])
@@ -179,7 +181,7 @@ def test_a_row_says_how_long_its_answer_may_be(tmp_path: Path, name: str) -> Non
     assert ("length", "max_tokens") in compiled(path).facts
 
 
-def test_every_wrong_length_is_told_with_its_row(tmp_path: Path) -> None:
+def test_every_wrong_length_is_reported_with_its_row(tmp_path: Path) -> None:
     rows = [
         {**row, "max_tokens": own} for row, own in zip(questions(5), (1, -1, 2.5, [3], True), strict=True)
     ]
@@ -224,13 +226,15 @@ def test_the_original_loses_a_row_to_rounding(tmp_path: Path) -> None:
     assert Counter(shared(100, parts, is_faithful=False)) == {8: 29, 16: 71}
     assert Counter(shared(100, parts, is_faithful=True)) == {8: 28, 16: 72}
     one = compiled(table(tmp_path, questions(2)), TableMeta(output_config=shares(*parts)), is_faithful=True)
-    (quirk,) = [quirk for quirk in one.task.spec.differences if quirk.name == "rounded_shares"]
-    assert quirk.here == AS_ORIGINAL
+    (difference,) = [
+        difference for difference in one.task.spec.differences if difference.name == "rounded_shares"
+    ]
+    assert difference.here == AS_ORIGINAL
 
 
 def test_lengths_need_no_column(tmp_path: Path) -> None:
-    said = TableMeta(request_count=5, output_config=shares((8, 0.4), (16, 0.6)))
-    one = compiled(table(tmp_path, questions(3)), said)
+    message = TableMeta(request_count=5, output_config=shares((8, 0.4), (16, 0.6)))
+    one = compiled(table(tmp_path, questions(3)), message)
     assert lengths(one) == [8, 8, 16, 16, 16]
     assert ("length", "output_config, percentage") in one.facts
 

@@ -59,7 +59,7 @@ def test_field_prefers_the_whole_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("template", "told", "is_limit"),
+    ("template", "reported", "is_limit"),
     [
         ("a\n{{ 1 / 0 }}", "'human_prompt', line 2: ZeroDivisionError: division by zero", False),
         ("{{ ''|xmlattr }}", "'human_prompt', line 1: AttributeError", False),
@@ -71,10 +71,10 @@ def test_field_prefers_the_whole_name() -> None:
         ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "calls are nested more than 100 deep", True),
     ],
 )
-def test_whatever_a_template_raises_is_one_error(template: str, told: str, is_limit: bool) -> None:
+def test_whatever_a_template_raises_is_one_error(template: str, reported: str, is_limit: bool) -> None:
     with pytest.raises(TemplateFailure) as caught:
         compile_template(template, None, "'human_prompt'").render({})
-    assert told in str(caught.value)
+    assert reported in str(caught.value)
     assert caught.value.is_limit == is_limit
 
 

@@ -26,7 +26,7 @@ def _compile(path: str, meta: TableMeta | None = None, **settings: Any) -> Compi
 
 
 def _prompt(one: CompiledTable) -> str:
-    return str(one.task.shown(next(iter(one.task.samples())), Method.GEN))
+    return str(one.task.preview_prompt(next(iter(one.task.samples())), Method.GEN))
 
 
 def _first_reading(path: str) -> Reading:
@@ -146,7 +146,7 @@ def test_a_small_classification_table_with_a_context_lists_its_labels(tmp_path: 
     ]
     for method in Method:
         compiled = compile_table(table(tmp_path, rows), TaskSettings(methods=(method,)))
-        prompt = str(compiled.task.shown(next(iter(compiled.task.samples())), method))
+        prompt = str(compiled.task.preview_prompt(next(iter(compiled.task.samples())), method))
         assert prompt == (
             "Sentence 0 of a book.\n\nQuestion: Claim 0 holds.\n"
             "A. NOT ENOUGH INFO\nB. REFUTES\nC. SUPPORTS\nAnswer:"

@@ -18,8 +18,8 @@ from assay.dialects.table.meta import TableMeta
 from fakes.tables import table
 
 
-def compiled(path: str, said: TableMeta | None = None, **settings: Any) -> CompiledTable:
-    return compile_table(path, TaskSettings(**settings), said)
+def compiled(path: str, message: TableMeta | None = None, **settings: Any) -> CompiledTable:
+    return compile_table(path, TaskSettings(**settings), message)
 
 
 def golds(one: CompiledTable) -> list[tuple[int, ...]]:
@@ -32,8 +32,8 @@ def test_options_in_a_list_field(tmp_path: Path) -> None:
         {"ctx": "A dog", "endings": ["barks", "drives", "flies"], "label": "2"},
         {"ctx": "A cat", "endings": ["meows", "codes"], "label": "0"},
     ]
-    said = TableMeta(options="endings", output_column="label", template="{ctx}")
-    one = compiled(table(tmp_path, rows), said, methods=("ppl",))
+    message = TableMeta(options="endings", output_column="label", template="{ctx}")
+    one = compiled(table(tmp_path, rows), message, methods=("ppl",))
     assert golds(one) == [(1,), (2,), (0,)]
     assert one.survey.layout.answer_form == "index0"
     requests = one.task.requests(next(one.task.samples()))
@@ -116,7 +116,7 @@ def test_the_kind_is_found_from_the_whole_file_and_not_the_first_row(tmp_path: P
 
 
 def test_round_templates_with_roles(tmp_path: Path) -> None:
-    said = TableMeta(
+    message = TableMeta(
         template={
             "begin": [{"role": "SYSTEM", "fallback_role": "HUMAN", "prompt": "Be brief."}],
             "round": [
@@ -126,9 +126,9 @@ def test_round_templates_with_roles(tmp_path: Path) -> None:
         }
     )
     rows = [{"question": "q1", "answer": "x"}]
-    text = compiled(table(tmp_path, rows), said).task
+    text = compiled(table(tmp_path, rows), message).task
     assert text.requests(next(text.samples()))[0].ask.prompt == "Be brief.\nq1\nThe answer is"
-    chat = compiled(table(tmp_path, rows), said, is_chat=True).task
+    chat = compiled(table(tmp_path, rows), message, is_chat=True).task
     assert chat.requests(next(chat.samples()))[0].ask.prompt == (
         Message("system", "Be brief."),
         Message("user", "q1"),
@@ -137,21 +137,21 @@ def test_round_templates_with_roles(tmp_path: Path) -> None:
 
 def test_jinja_prompts_see_options(tmp_path: Path) -> None:
     rows = [{"question": "q", "A": "1", "B": "2", "answer": "A"}]
-    said = TableMeta(template="{{ question | upper }}\n{{ option_list }}\nAnswer: {{ answer }}")
-    task = compiled(table(tmp_path, rows), said, methods=("ppl",)).task
+    message = TableMeta(template="{{ question | upper }}\n{{ option_list }}\nAnswer: {{ answer }}")
+    task = compiled(table(tmp_path, rows), message, methods=("ppl",)).task
     assert task.requests(next(task.samples()))[1 - 1].ask == Span("Q\nA. 1\nB. 2\nAnswer: A", 19)
 
 
 def test_a_prompt_without_the_options_scores_their_text(tmp_path: Path) -> None:
     rows = [{"question": "q", "A": "one", "B": "two", "answer": "A"}]
-    said = TableMeta(human_prompt="{question}", bot_prompt="It is {answer}")
-    one = compiled(table(tmp_path, rows), said, methods=("ppl",))
+    message = TableMeta(human_prompt="{question}", bot_prompt="It is {answer}")
+    one = compiled(table(tmp_path, rows), message, methods=("ppl",))
     asks = [
         request.ask for request in one.task.requests(next(one.task.samples())) if request.role == "option"
     ]
     assert asks == [Span("q\nIt is one", 7), Span("q\nIt is two", 7)]
     with pytest.raises(AssayError, match=r"TABLE-007.*prob"):
-        compiled(table(tmp_path, rows), said, methods=("prob",))
+        compiled(table(tmp_path, rows), message, methods=("prob",))
 
 
 def test_ppl_over_texts_beside_prob_over_labels(tmp_path: Path) -> None:
@@ -279,7 +279,7 @@ def test_ids_are_the_datasets_own_or_content_hashes(tmp_path: Path) -> None:
     assert moved[0] == ids[2]
 
 
-def test_ids_that_repeat_are_replaced_with_a_note_or_refused(tmp_path: Path) -> None:
+def test_ids_that_repeat_are_replaced_with_a_note_or_rejected(tmp_path: Path) -> None:
     rows = [{"id": "a", "question": "q1", "answer": "1"}, {"id": "a", "question": "q2", "answer": "1"}]
     one = compiled(table(tmp_path, rows))
     assert len({sample.id for sample in one.task.samples()}) == 2
@@ -307,19 +307,22 @@ def test_several_acceptable_answers(tmp_path: Path) -> None:
     assert sample.targets == ("yes", "yeah")
 
 
-def test_quirks_that_touch_the_task_are_recorded(tmp_path: Path) -> None:
+def test_differences_that_touch_the_task_are_recorded(tmp_path: Path) -> None:
     rows = [{"question": "q", "answer": "1"}]
-    names = {quirk.name: quirk for quirk in compiled(table(tmp_path, rows)).task.spec.differences}
+    names = {
+        difference.name: difference for difference in compiled(table(tmp_path, rows)).task.spec.differences
+    }
     assert "exact_qa" in names
     assert "abstain" not in names
     faithful = {
-        quirk.name: quirk for quirk in compiled(table(tmp_path, rows), is_faithful=True).task.spec.differences
+        difference.name: difference
+        for difference in compiled(table(tmp_path, rows), is_faithful=True).task.spec.differences
     }
     assert names["exact_qa"].here != faithful["exact_qa"].here == AS_ORIGINAL
     assert "nearest_shot_first" not in names
     assert "nearest_shot_first" in {
-        quirk.name
-        for quirk in compiled(
+        difference.name
+        for difference in compiled(
             table(tmp_path, [*rows, {"question": "r", "answer": "2"}]), shots=1
         ).task.spec.differences
     }
@@ -328,9 +331,9 @@ def test_quirks_that_touch_the_task_are_recorded(tmp_path: Path) -> None:
 def test_rows_a_jinja_prompt_fails_on_are_all_named(tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [{"question": "q", "facts": {"a": 1}, "answer": "1"} for _ in range(3)]
     rows[1]["facts"] = None
-    said = TableMeta(template="{{ question }} {{ facts.a + 1 }}")
+    message = TableMeta(template="{{ question }} {{ facts.a + 1 }}")
     with pytest.raises(AssayError, match=r"TABLE-015.*row 2") as caught:
-        compiled(table(tmp_path, rows), said)
+        compiled(table(tmp_path, rows), message)
     assert caught.value.total == 1
 
 
@@ -375,8 +378,8 @@ def test_answers_may_name_option_columns_that_the_prompt_shows_by_letters(tmp_pa
         {"question": "q1", "opt1": "red", "opt2": "green", "opt3": "blue", "answer": "opt2"},
         {"question": "q2", "opt1": "red", "opt2": "green", "opt3": "blue", "answer": "opt1"},
     ]
-    said = TableMeta(options=("opt1", "opt2", "opt3"))
-    one = compiled(table(tmp_path, rows), said, methods=("gen", "ppl"))
+    message = TableMeta(options=("opt1", "opt2", "opt3"))
+    one = compiled(table(tmp_path, rows), message, methods=("gen", "ppl"))
     sample = next(one.task.samples())
     assert golds(one) == [(1,), (0,)]
     assert sample.labels == ("A", "B", "C")
@@ -422,7 +425,7 @@ def test_letters_name_the_options_of_rows_with_labels_of_their_own(tmp_path: Pat
         {"question": "q2", "choices": {"text": ["z", "w"], "label": ["1", "2"]}, "answerKey": "1"},
     ]
     one = compiled(table(tmp_path, rows), TableMeta(human_prompt="{question} {A} or {B}?"))
-    prompts = [one.task.shown(sample, Method.GEN) for sample in one.task.samples()]
+    prompts = [one.task.preview_prompt(sample, Method.GEN) for sample in one.task.samples()]
     assert prompts == ["q1 x or y?\nAnswer:", "q2 z or w?\nAnswer:"]
 
 
@@ -431,8 +434,8 @@ def test_what_the_models_config_says_holds_where_the_table_says_nothing(tmp_path
     path = table(tmp_path, rows)
     model = ModelDefaults(33, ("ZZZ",))
 
-    def sampling(said: TableMeta | None = None, **settings: Any) -> Any:
-        one = compile_table(path, TaskSettings(is_chat=True, **settings), said, model=model)
+    def sampling(message: TableMeta | None = None, **settings: Any) -> Any:
+        one = compile_table(path, TaskSettings(is_chat=True, **settings), message, model=model)
         ask = one.task.requests(next(one.task.samples()))[0].ask
         assert isinstance(ask, Generate)
         return ask.sampling

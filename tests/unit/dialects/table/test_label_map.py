@@ -1,4 +1,4 @@
-"""A template that says for each label what the whole prompt looks like with it."""
+"""Templates with one whole prompt per label."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def test_labels_may_have_texts(tmp_path: Path) -> None:
 
 def test_numbers_that_begin_alike_are_scored_whole(tmp_path: Path) -> None:
     rows = [{"question": "9*9?", "A": "81", "B": "82", "answer": "A"}]
-    said = TableMeta(template={label: f"{{question}} {{{label}}}" for label in "AB"})
-    one = compile_table(table(tmp_path, rows), TaskSettings(methods=(Method.PPL,)), said)
+    message = TableMeta(template={label: f"{{question}} {{{label}}}" for label in "AB"})
+    one = compile_table(table(tmp_path, rows), TaskSettings(methods=(Method.PPL,)), message)
     assert spans(one) == [Span("9*9? 81", 4), Span("9*9? 82", 4)]
 
 

@@ -1,4 +1,4 @@
-"""Memory that compiling a table takes grows by a few bytes for a row, whatever the rows hold."""
+"""Memory for compiling a table grows by a few bytes per row, whatever the rows contain."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def written(folder: Path, n: int, **more: Any) -> str:
     return str(path)
 
 
-def peak(path: str, said: TableMeta | None = None, **settings: Any) -> int:
+def peak(path: str, message: TableMeta | None = None, **settings: Any) -> int:
     tracemalloc.start()
     try:
-        one = compile_table(path, TaskSettings(methods=(Method.GEN,), **settings), said)
+        one = compile_table(path, TaskSettings(methods=(Method.GEN,), **settings), message)
         for sample in one.task.samples():
             one.task.requests(sample)
         return tracemalloc.get_traced_memory()[1]
@@ -192,9 +192,9 @@ def test_a_late_row_without_what_the_prompt_shows_is_reported(tmp_path: Path) ->
     for lacking in ({"topic": None}, {}):
         late = {"question": "10?", "answer": "x", **lacking}
         path = table(tmp_path, [*rows, late])
-        said = TableMeta(human_prompt="{topic}: {question}", output_column="answer")
+        message = TableMeta(human_prompt="{topic}: {question}", output_column="answer")
         with pytest.raises(AuthorError, match="topic") as error:
-            compile_table(path, TaskSettings(), said)
+            compile_table(path, TaskSettings(), message)
         assert [(one.code, one.where and one.where.row) for one in error.value.problems] == [
             ("TABLE-005", 11)
         ]

@@ -1,4 +1,4 @@
-"""What makes an answer right: `match` for free answers, `several_right` for options."""
+"""Matching rules: `match` for free answers, `several_right` for options."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ SEVERAL = [
 ONE = [{"question": "Which is the capital of France?", **CITIES, "answer": letter} for letter in "ABD"]
 
 
-def compiled(path: str, said: TableMeta | None = None, **settings: Any) -> CompiledTable:
-    return compile_table(path, TaskSettings(**settings), said)
+def compiled(path: str, message: TableMeta | None = None, **settings: Any) -> CompiledTable:
+    return compile_table(path, TaskSettings(**settings), message)
 
 
 def scorers(one: CompiledTable) -> list[ComponentSpec]:
@@ -34,7 +34,7 @@ def scorers(one: CompiledTable) -> list[ComponentSpec]:
 
 
 def prompt(one: CompiledTable, method: Method = Method.GEN) -> str:
-    return final_text(one.task.shown(next(iter(one.task.samples())), method))
+    return final_text(one.task.preview_prompt(next(iter(one.task.samples())), method))
 
 
 @pytest.mark.parametrize("match", ["exact", "contains", "f1"])
@@ -59,8 +59,8 @@ def test_a_judge_is_a_way_of_matching(tmp_path: Path) -> None:
 
 def test_matching_has_no_effect_on_options(tmp_path: Path) -> None:
     one = compiled(table(tmp_path, ONE), TableMeta(match="exact", several_right="any"))
-    assert "match 'exact' applies to free-form answers only: this is a mcq table" in one.notes
-    assert "several_right 'any' has no effect: no row has several right options" in one.notes
+    assert "'match' applies to free-form answers only: this is a mcq table" in one.notes
+    assert "'several_right' has no effect: no row has several right options" in one.notes
     (spec,) = scorers(one)
     assert "several_right" not in spec.args
 

@@ -18,7 +18,7 @@ def read(tmp_path: Path, text: str) -> tuple[TableMeta, list[str]]:
     return read_meta(path, notes), notes
 
 
-def test_the_meta_file_lies_beside_the_data() -> None:
+def test_the_meta_file_is_beside_the_data() -> None:
     assert meta_path(Path("a/test_mcq.csv")) == Path("a/test_mcq.csv.meta.json")
 
 
@@ -64,7 +64,7 @@ def test_aisbench_may_write_numbers_as_texts(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_aisbench_refuses_is_refused(tmp_path: Path, key: str, value: str, expected: str) -> None:
+def test_what_aisbench_rejects_is_rejected(tmp_path: Path, key: str, value: str, expected: str) -> None:
     with pytest.raises(AuthorError, match="TABLE-004") as caught:
         read(tmp_path, f'{{"{key}": {value}}}')
     (problem,) = caught.value.problems
@@ -81,14 +81,14 @@ def test_all_problems_of_a_meta_file_are_named_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '"x"', "{'a': 1}"])
-def test_what_is_not_an_object_is_refused(tmp_path: Path, text: str) -> None:
+def test_what_is_not_an_object_is_rejected(tmp_path: Path, text: str) -> None:
     with pytest.raises(AuthorError, match="TABLE-002"):
         read(tmp_path, text)
 
 
 @pytest.mark.parametrize("brackets", ["[]", "{}"])
 @pytest.mark.parametrize("depth", [990, 1_000, 5_000, 100_000])
-def test_what_is_nested_too_deeply_is_told(tmp_path: Path, depth: int, brackets: str) -> None:
+def test_what_is_nested_too_deeply_is_reported(tmp_path: Path, depth: int, brackets: str) -> None:
     opening, closing = ("[", "]") if brackets == "[]" else ('{"a": ', "}")
     with pytest.raises(AuthorError) as caught:
         read(tmp_path, f'{{"abbr": {opening * depth}1{closing * depth}}}')
@@ -110,7 +110,7 @@ def meta_of(tmp_path: Path, text: str) -> Path:
     return path
 
 
-def test_a_key_that_stands_twice_in_a_meta_file_is_an_error(tmp_path: Path) -> None:
+def test_a_key_that_is_twice_in_a_meta_file_is_an_error(tmp_path: Path) -> None:
     path = meta_of(tmp_path, '{"human_prompt": "{question}", "human_prompt": "Q: {question}"}')
     with pytest.raises(AuthorError, match=r"SOURCE-014.*'human_prompt' appears more than once"):
         read_meta(path, [])

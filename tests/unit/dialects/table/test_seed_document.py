@@ -106,7 +106,7 @@ def test_the_first_meta_example(seeds: Path, tables: dict[str, Path]) -> None:
     assert isinstance(answer.prompt, str)
     assert answer.prompt.startswith("Question: 127 + 545 + 588 + 620 + 556 + 199 =\nA. 2632\n")
     assert answer.prompt.endswith("Question: 735+603+102+335+605=\nA. 2376\nB. 2380\nC. 2410\nAnswer:")
-    # The bot's turn is a turn of its own, so a line break stands between the prompt and the label.
+    # The bot's turn is separate, so there is a line break between the prompt and the label.
     assert requests[0].ask.prompt == answer.prompt + " \nA"
 
 
@@ -136,7 +136,7 @@ def test_the_config_example(seeds: Path, tables: dict[str, Path], monkeypatch: p
     (folder / "eval_custom.py").write_text(block, encoding="utf-8")
     monkeypatch.chdir(folder)
     found = locate("eval_custom.py", None, None)
-    assert [(one.path, one.said.data_type, one.said.infer_method) for one in found] == [
+    assert [(one.path, one.given.data_type, one.given.infer_method) for one in found] == [
         ("xxx/test_mcq.csv", "mcq", "ppl"),
         ("xxx/test_qa.jsonl", "qa", "gen"),
     ]

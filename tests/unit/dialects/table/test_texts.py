@@ -1,4 +1,4 @@
-"""Tables of plain texts: how they are recognised, what they ask, what they refuse."""
+"""Tables of plain texts: recognition, requests, and rejected settings."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ def written(tmp_path: Path, rows: list[dict[str, Any]]) -> str:
     return str(path)
 
 
-def compiled(path: str, said: TableMeta | None = None, **settings: Any) -> CompiledTable:
-    return compile_table(path, TaskSettings(**settings), said)
+def compiled(path: str, message: TableMeta | None = None, **settings: Any) -> CompiledTable:
+    return compile_table(path, TaskSettings(**settings), message)
 
 
 def asks(one: CompiledTable) -> list[Any]:
     return [request.ask for sample in one.task.samples() for request in one.task.requests(sample)]
 
 
-def code_of(path: str, said: TableMeta | None = None, **settings: Any) -> str:
+def code_of(path: str, message: TableMeta | None = None, **settings: Any) -> str:
     with pytest.raises(AssayError) as caught:
-        compiled(path, said, **settings)
+        compiled(path, message, **settings)
     return caught.value.problems[0].code
 
 
@@ -78,8 +78,8 @@ def test_a_question_beside_the_text_makes_it_qa(tmp_path: Path) -> None:
 
 
 def test_a_prompt_that_shows_the_text_makes_it_qa(tmp_path: Path) -> None:
-    said = TableMeta(human_prompt="Sum up: {text}", no_answers=True)
-    assert compiled(written(tmp_path, ROWS), said).survey.layout.data_type == "qa"
+    message = TableMeta(human_prompt="Sum up: {text}", no_answers=True)
+    assert compiled(written(tmp_path, ROWS), message).survey.layout.data_type == "qa"
 
 
 def test_texts_in_another_column(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_what_is_said_in_the_meta_file_and_on_the_command_line(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("said", "settings", "code"),
+    ("message", "settings", "code"),
     [
         (None, {"methods": ("gen",)}, "TABLE-007"),
         (None, {"methods": ("ppl", "prob")}, "TABLE-007"),
@@ -132,13 +132,13 @@ def test_what_is_said_in_the_meta_file_and_on_the_command_line(tmp_path: Path) -
     ],
 )
 def test_what_has_no_meaning_for_texts(
-    tmp_path: Path, said: TableMeta | None, settings: dict[str, Any], code: str
+    tmp_path: Path, message: TableMeta | None, settings: dict[str, Any], code: str
 ) -> None:
-    assert code_of(written(tmp_path, ROWS), said, **settings) == code
+    assert code_of(written(tmp_path, ROWS), message, **settings) == code
 
 
 @pytest.mark.parametrize("value", ["", "  \n", None, 7])
-def test_empty_texts_are_found_where_each_stands_alone(tmp_path: Path, value: Any) -> None:
+def test_empty_texts_are_found_where_each_is_alone(tmp_path: Path, value: Any) -> None:
     path = written(tmp_path, [*ROWS, {"text": value, "id": "d"}])
     with pytest.raises(AssayError) as caught:
         compiled(path)

@@ -9,9 +9,9 @@ import pytest
 
 from assay.core.errors import AssayError, AuthorError
 from assay.core.method import Method
-from assay.dialects.ultraeval.arguments import TransformArguments, read_transform_arguments
 from assay.dialects.ultraeval.collect import TransformVersion, collect_tasks, find_newest
 from assay.dialects.ultraeval.detect import DatasetName, find_dataset_folders, is_config_file, is_dataset
+from assay.dialects.ultraeval.parameters import TransformArguments, read_transform_arguments
 from assay.sources.dataset_folder import DatasetMissing
 from fakes.transforms import (
     FREE,
@@ -99,7 +99,7 @@ def test_methods_of_one_task_are_one_task(described: Path) -> None:
     assert one.full_name(Method.PPL) == "sums_sums_ppl"
 
 
-def test_a_folder_that_stands_elsewhere_is_taken_as_it_is(described: Path, tmp_path: Path) -> None:
+def test_a_folder_that_is_elsewhere_is_taken_as_it_is(described: Path, tmp_path: Path) -> None:
     shutil.move(described, tmp_path / "mine")
     assert names(tmp_path / "mine") == ["mine:sums"]
     (one,) = collect_tasks(str(tmp_path / "mine"), TransformArguments())
@@ -260,7 +260,7 @@ def test_a_run_does_not_depend_on_how_its_config_is_written(
         ({"generate": {"method": "generate", "params": "mine.json"}}, r"ULTRAEVAL-003.*'mine.json'"),
     ],
 )
-def test_a_wrong_config_is_told(tmp_path: Path, change: dict[str, Any], expected: str) -> None:
+def test_a_wrong_config_is_reported(tmp_path: Path, change: dict[str, Any], expected: str) -> None:
     folder = write_dataset(tmp_path, choice_rows(3), SCRIPTS, {"sums_gen.json": {**config(), **change}})
     with pytest.raises(AssayError, match=expected):
         compile_transform(folder)
@@ -273,13 +273,13 @@ def test_configs_of_one_task_may_not_differ(tmp_path: Path) -> None:
         collect_tasks(str(folder), TransformArguments())
 
 
-def test_a_method_without_a_script_is_refused(tmp_path: Path) -> None:
+def test_a_method_without_a_script_is_rejected(tmp_path: Path) -> None:
     folder = write_dataset(tmp_path, choice_rows(3), {"transform_gen_v0.py": FREE})
     with pytest.raises(AuthorError, match=r"ULTRAEVAL-007.*'ppl' was requested.*transform_ppl_v0"):
         compile_transform(folder, methods=("ppl",))
 
 
-def test_unknown_arguments_are_refused() -> None:
+def test_unknown_arguments_are_rejected() -> None:
     with pytest.raises(AssayError, match=r"USAGE-007.*'transfrom'.*did you mean 'transform'"):
         read_transform_arguments({"transfrom": "v0"})
 

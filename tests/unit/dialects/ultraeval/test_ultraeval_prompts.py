@@ -69,9 +69,9 @@ def test_an_example_is_input_and_output_with_nothing_between(free: Path) -> None
         assert asked_ != "0+1"
 
 
-def test_the_description_stands_before_everything(tmp_path: Path) -> None:
-    said = {"sums_gen.json": {**config(), "description": "Add.\n", "fewshot": 1}}
-    folder = write_dataset(tmp_path, free_rows(4), {"transform_gen_v0.py": FREE}, said)
+def test_the_description_is_before_everything(tmp_path: Path) -> None:
+    message = {"sums_gen.json": {**config(), "description": "Add.\n", "fewshot": 1}}
+    folder = write_dataset(tmp_path, free_rows(4), {"transform_gen_v0.py": FREE}, message)
     assert all(prompt.startswith("Add.\n\n\nQ: ") for prompt in prompts(folder))
     assert all(prompt.count("Q: ") == 2 for prompt in prompts(folder))
     assert all(prompt.count("Q: ") == 1 for prompt in prompts(folder, shots=0))
@@ -79,7 +79,7 @@ def test_the_description_stands_before_everything(tmp_path: Path) -> None:
     assert all(prompt.startswith("Sum\n\nQ: ") for prompt in instead)
 
 
-def test_a_transform_is_told_the_whole_name_and_the_number_of_examples(tmp_path: Path) -> None:
+def test_a_transform_is_reported_the_whole_name_and_the_number_of_examples(tmp_path: Path) -> None:
     folder = write_dataset(tmp_path, free_rows(5), {"transform_gen_v0.py": SPOKEN})
     assert prompts(folder)[0] == "sums_sums_gen 0 0+1="
     assert prompts(folder, shots=3)[0].endswith("sums_sums_gen 3 0+1=")
@@ -185,7 +185,7 @@ def test_faithful_scripts_that_draw_share_the_generator(tmp_path: Path) -> None:
     assert prompts(folder, shots=2, is_faithful=True) == expected
 
 
-def test_a_script_that_fails_by_chance_is_told_like_any_other(tmp_path: Path) -> None:
+def test_a_script_that_fails_by_chance_is_reported_like_any_other(tmp_path: Path) -> None:
     lucky = DRAWING.replace("    text,", "    assert r.random() < 0.9\n    text,")
     folder = write_dataset(tmp_path, free_rows(12), {"transform_gen_v0.py": lucky})
     seed = next(seed for seed in range(999) if _compiles(folder, seed))

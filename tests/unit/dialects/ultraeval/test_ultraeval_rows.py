@@ -49,7 +49,7 @@ def test_a_transform_that_returns_what_cannot_be_used(tmp_path: Path, value: str
 
 
 @pytest.mark.parametrize("value", ["(one for one in data)", "{**data, 'input': len(data['question'])}"])
-def test_rows_with_one_fault_are_told_together_whatever_their_values(tmp_path: Path, value: str) -> None:
+def test_rows_with_one_fault_are_reported_together_whatever_their_values(tmp_path: Path, value: str) -> None:
     rows = [{**row, "question": "?" * number} for number, row in enumerate(free_rows(4))]
     script = SAYING.format(value=value.replace("{**", "{'output': '', 'processed_output': '', **"))
     message = failing(tmp_path, script, rows, "ULTRAEVAL-005")
@@ -67,7 +67,7 @@ def test_a_text_may_be_of_another_librarys_kind(tmp_path: Path) -> None:
     assert asked(one)
 
 
-def test_every_row_that_fails_is_told(tmp_path: Path) -> None:
+def test_every_row_that_fails_is_reported(tmp_path: Path) -> None:
     script = FREE.replace("return {", "assert data['question'] != '1+1', '삼'\n    return {")
     rows = [*free_rows(3), free_rows(2)[1]]
     message = failing(tmp_path, script, rows, "ULTRAEVAL-005")
@@ -126,7 +126,7 @@ def test_a_transform_does_not_change_what_is_inside_a_row(tmp_path: Path) -> Non
         ({"a": True}, "option 'a' has the value True"),
     ],
 )
-def test_wrong_options_are_told(tmp_path: Path, scores: Any, expected: str) -> None:
+def test_wrong_options_are_reported(tmp_path: Path, scores: Any, expected: str) -> None:
     rows = [choice_rows(1)[0], {**choice_rows(1)[0], "target_scores": scores}]
     folder = write_dataset(tmp_path, rows, {"transform_ppl_v0.py": GEN})
     with pytest.raises(AuthorError, match=rf"ULTRAEVAL-006.*row 2 .*{expected}"):

@@ -50,7 +50,7 @@ async def opened() -> str:
 
 @get("/raise/{kind:str}", opt=PUBLIC)
 async def raising(kind: FromPath[str]) -> str:
-    problem = Problem("TABLE-001", "what is wrong", "how to mend it", Origin("/home/someone/private.csv", 3))
+    problem = Problem("TABLE-001", "what is wrong", "how to fix it", Origin("/home/someone/private.csv", 3))
     raise ERRORS[kind](problem)
 
 
@@ -113,10 +113,12 @@ def test_what_anybody_may_do_no_form_without_origin_does(role: Role) -> None:
 
 
 @pytest.mark.parametrize(("kind", "status"), [("usage", 400), ("store", 409), ("backend", 502)])
-def test_an_error_of_the_house_is_told_without_its_place(client: AsgiClient, kind: str, status: int) -> None:
+def test_an_error_of_the_house_is_reported_without_its_place(
+    client: AsgiClient, kind: str, status: int
+) -> None:
     answer = client.get(f"/raise/{kind}")
     assert answer.status == status
-    assert answer.json() == {"code": "TABLE-001", "what": "what is wrong", "fix": "how to mend it"}
+    assert answer.json() == {"code": "TABLE-001", "what": "what is wrong", "fix": "how to fix it"}
 
 
 def test_a_fault_of_the_server_is_called_so_and_no_more(client: AsgiClient) -> None:
@@ -135,14 +137,14 @@ def test_a_body_that_does_not_come_is_not_waited_for(client: AsgiClient) -> None
     assert (answer.status, answer.json()["code"]) == (408, "WEB-015")
 
 
-def test_a_body_of_the_wrong_kind_is_told(client: AsgiClient) -> None:
+def test_a_body_of_the_wrong_kind_is_reported(client: AsgiClient) -> None:
     headers = {"authorization": "Bearer token-of-a-owner"}
     for body in (b"{", b"[]", b'{"a": "x"}', b"\xff"):
         answer = client.post("/start", body, headers)
         assert (answer.status, answer.json()["code"]) == (400, "WEB-018")
 
 
-def test_a_token_that_is_taken_back_is_refused_soon() -> None:
+def test_a_token_that_is_taken_back_is_rejected_soon() -> None:
     clock = [0.0]
     owner, reader = Bearer("ann", Role.OWNER), Bearer("ann", Role.READER)
     known = {"t": owner}

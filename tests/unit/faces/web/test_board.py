@@ -33,7 +33,7 @@ def test_the_board_is_made_again_only_when_a_run_changes(runs: Path) -> None:
     shelf.close()
 
 
-def test_readers_are_told_names_and_no_paths(runs: Path) -> None:
+def test_readers_are_reported_names_and_no_paths(runs: Path) -> None:
     damaged = next(runs.glob("*two*"))
     (damaged / "summary.json").write_text("[{")
     (runs / "foreign").mkdir()

@@ -1,4 +1,4 @@
-"""What the page of a comparison fetches."""
+"""The data routes of the comparison page."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_two_runs_are_compared(client: AsgiClient, runs: Path) -> None:
     assert table["methods"][0]["sides"][1]["outcomes"] == "WW."
 
 
-def test_a_comparison_is_made_anew_when_a_run_changes(client: AsgiClient, runs: Path) -> None:
+def test_a_comparison_is_made_again_when_a_run_changes(client: AsgiClient, runs: Path) -> None:
     first = client.get("/data/compare?run=one&run=%EB%91%98")
     assert client.get("/data/compare?run=one&run=%EB%91%98").headers["etag"] == first.headers["etag"]
     write_run(runs / "둘", ["예", "no", "yes"], is_right=True)
@@ -71,7 +71,7 @@ def test_a_comparison_is_made_anew_when_a_run_changes(client: AsgiClient, runs: 
         ("run=one&run=%EB%91%98&methods=ppl", 400, "COMPARE-002"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(client: AsgiClient, query: str, status: int, code: str) -> None:
+def test_what_cannot_be_compared_is_rejected(client: AsgiClient, query: str, status: int, code: str) -> None:
     answered = client.get(f"/data/compare?{query}")
     assert answered.status == status
     assert msgspec.json.decode(answered.body)["code"] == code

@@ -1,4 +1,4 @@
-"""What pages fetch, and what nobody can fetch by it."""
+"""Data routes of the pages, and files that they do not serve."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_faults_tell_nothing(
     assert "secret-key" in caplog.text
 
 
-def test_a_damaged_run_is_told_without_its_place(client: AsgiClient, runs: Path) -> None:
+def test_a_damaged_run_is_reported_without_its_place(client: AsgiClient, runs: Path) -> None:
     (runs / "one" / "manifest.json").write_text("{}")
     answer = client.get("/data/runs/one")
     assert answer.json()["code"] == "STORE-004"
@@ -155,7 +155,7 @@ def test_large_answers_are_compressed_for_other_machines(runs: Path, client: Asg
         assert "content-encoding" not in far.get("/data/runs", asked).headers, "short ones are not"
 
 
-def test_a_run_that_grows_begins_anew_and_is_deleted(client: AsgiClient, runs: Path) -> None:
+def test_a_run_that_grows_begins_again_and_is_deleted(client: AsgiClient, runs: Path) -> None:
     folder = write_run(runs / "live", ["a"], status=RunStatus.RUNNING, n_planned=3)
     first = client.get("/data/runs/live").json()
     assert (first["n_samples"], first["n_planned"]) == (1, 3)
@@ -190,7 +190,7 @@ def test_runs_that_were_looked_at_long_ago_are_put_away(runs: Path, monkeypatch:
 
 
 def test_what_one_look_knew_means_nothing_to_another(runs: Path) -> None:
-    """A run that was put away and opened again, or a server that was started again, begins to count anew."""
+    """A run that is removed and opened again, or a restarted server, counts from 0."""
     shelves = [RunCache(ViewedRuns([runs])) for _ in range(2)]
     known = [msgspec.json.decode(shelf.table("one", 0).content) for shelf in shelves]
     had = (known[0]["revision"], known[0]["changes"])

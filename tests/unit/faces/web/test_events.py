@@ -1,4 +1,4 @@
-"""Streams of events: how many, what a silent one says, and that they end."""
+"""Event streams: their limit, their keep-alive messages, and their end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "_LOOK_EVERY_S", 0.01)
 
 
-def test_one_too_many_is_refused_until_another_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_too_many_is_rejected_until_another_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "_MOST", 2)
 
     async def tried() -> None:
@@ -50,7 +50,7 @@ def test_a_stream_that_has_nothing_to_tell_says_that_it_is_there(monkeypatch: py
     asyncio.run(tried())
 
 
-def test_a_change_is_told_once_and_what_is_gone_ends_the_stream() -> None:
+def test_a_change_is_reported_once_and_what_is_gone_ends_the_stream() -> None:
     stamps = itertools.chain([1, 1, 2, 2], itertools.repeat(3, 3))
 
     def stamp() -> int:
@@ -59,20 +59,20 @@ def test_a_change_is_told_once_and_what_is_gone_ends_the_stream() -> None:
             raise not_found_error("run")
         return found
 
-    async def told() -> list[bytes]:
+    async def read_events() -> list[bytes]:
         return [one async for one in Streams()._events(stamp)]
 
     changed = b"event: changed\ndata: \n\n"
-    assert asyncio.run(told()) == [b"retry: 2000\n\n", changed, changed, b"event: gone\ndata: \n\n"]
+    assert asyncio.run(read_events()) == [b"retry: 2000\n\n", changed, changed, b"event: gone\ndata: \n\n"]
 
 
 def test_the_last_news_end_a_stream() -> None:
     news = iter([StreamUpdate(b"a"), StreamUpdate(None), StreamUpdate(b"b", is_last=True)])
 
-    async def told() -> list[bytes]:
+    async def read_events() -> list[bytes]:
         return [one async for one in Streams()._news(lambda: next(news))]
 
-    assert asyncio.run(told()) == [b"retry: 2000\n\n", b"a", b"b"]
+    assert asyncio.run(read_events()) == [b"retry: 2000\n\n", b"a", b"b"]
 
 
 def test_a_stream_ends_quietly_where_the_database_is_away() -> None:
@@ -81,8 +81,8 @@ def test_a_stream_ends_quietly_where_the_database_is_away() -> None:
     def away() -> StreamUpdate:
         raise StoreError(Problem("STORE-023", "the database is away", "wait"))
 
-    async def told() -> list[list[bytes]]:
+    async def read_events() -> list[list[bytes]]:
         streams = Streams()
         return [[one async for one in stream] for stream in (streams._news(away), streams._events(away))]
 
-    assert asyncio.run(told()) == [[b"retry: 2000\n\n"], []]
+    assert asyncio.run(read_events()) == [[b"retry: 2000\n\n"], []]

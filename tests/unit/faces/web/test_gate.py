@@ -1,4 +1,4 @@
-"""Each refusal of the gate, and what gets through it."""
+"""Requests that the gate rejects, and requests that it accepts."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_no_invented_host_gets_through(client: Client, host: str) -> None:
     ],
 )
 @pytest.mark.parametrize("path", ["/", "/data/runs", "/assets/app.js"])
-def test_other_origins_are_refused_also_when_they_only_read(client: Client, origin: str, path: str) -> None:
+def test_other_origins_are_rejected_also_when_they_only_read(client: Client, origin: str, path: str) -> None:
     answer = client.get(path, headers={"origin": origin})
     assert (answer.status, code(answer)) == (403, "WEB-011")
 
@@ -128,7 +128,7 @@ def test_own_pages_and_typed_addresses_are_answered(client: Client, site: str) -
 
 
 class TestChanges:
-    """Of requests that change something, signing in stands for all."""
+    """Signing in represents all requests that change something."""
 
     body: ClassVar = {"token": "a-readers-token-1"}
 
@@ -139,14 +139,14 @@ class TestChanges:
     def test_from_a_program(self, client: Client) -> None:
         assert client.post("/session", self.body).status == 204
 
-    def test_a_browser_that_hides_its_origin_is_refused(self, client: Client) -> None:
+    def test_a_browser_that_hides_its_origin_is_rejected(self, client: Client) -> None:
         answer = client.post("/session", self.body, headers={"sec-fetch-site": "none"})
         assert code(answer) == "WEB-011"
 
     @pytest.mark.parametrize(
         "form", ["application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "TEXT/plain"]
     )
-    def test_a_form_is_refused(self, client: Client, form: str) -> None:
+    def test_a_form_is_rejected(self, client: Client, form: str) -> None:
         body = b'{"token": "a-readers-token-1"}'
         assert code(client.post("/session", body, {"content-type": form})) == "WEB-011"
 
@@ -218,7 +218,7 @@ class TestTokens:
             "Bearer a-readers-token-",
         ],
     )
-    def test_a_wrong_one_is_refused_also_where_none_is_needed(
+    def test_a_wrong_one_is_rejected_also_where_none_is_needed(
         self, closed: Client, client: Client, shown: str
     ) -> None:
         for asked in (closed, client):
@@ -264,7 +264,7 @@ class TestTokens:
         answer = closed.get("/data/runs", headers={"cookie": cookie.encode("latin-1")})
         assert answer.status == 401
 
-    def test_what_is_malformed_is_told_without_repeating_it(self, closed: Client) -> None:
+    def test_what_is_malformed_is_reported_without_repeating_it(self, closed: Client) -> None:
         answer = closed.post("/session", {"token": "secret-in-a-wrong-field", "more": "secret"})
         assert (answer.status, code(answer)) == (400, "WEB-018")
         assert "secret" not in answer.text
@@ -273,7 +273,7 @@ class TestTokens:
 class TestBounds:
     bounds = Bounds(body_bytes=100, uploads=(("/session", 200),), body_s=0.2)
 
-    def test_a_length_beyond_the_bound_is_refused_unread(self, viewer: Viewer) -> None:
+    def test_a_length_beyond_the_bound_is_rejected_unread(self, viewer: Viewer) -> None:
         client = viewer(bounds=self.bounds)
         answer = client.post("/nothing", b"x" * 101)
         assert (answer.status, code(answer)) == (413, "WEB-014")

@@ -1,4 +1,4 @@
-"""The API inside this process: what needs no evaluation to be done."""
+"""The API in this process, without evaluations."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_beyond_this_machine_everything_needs_a_token(team: Team) -> None:
             assert client.get(path, token).status == 200, path
 
 
-def test_a_visitor_is_told_who_they_are(team: Team) -> None:
+def test_a_visitor_is_reported_who_they_are(team: Team) -> None:
     token = {"authorization": f"Bearer {team.tokens.add('앤', Role.RUNNER)}"}
     with client_of(team) as client:
         assert client.get("/api/v1/me").json() == {"name": None, "role": "reader"}
@@ -104,7 +104,7 @@ def test_the_queue_takes_so_many_and_no_more(team: Team) -> None:
     assert caught.value.problems[0].code == "TEAM-063"
 
 
-def test_what_takes_too_long_to_check_is_told(workdir: Path) -> None:
+def test_what_takes_too_long_to_check_is_reported(workdir: Path) -> None:
     settings = msgspec.structs.replace(TeamSettings(home=str(workdir)), check_s=0.001)
     with open_team(settings) as team, pytest.raises(UsageError) as caught:
         team.asker.ask(TryModel(RunSettings(model="mock")))
@@ -118,7 +118,7 @@ def test_a_team_that_is_closed_asks_nothing(team: Team) -> None:
     assert caught.value.problems[0].code == "TEAM-062"
 
 
-def test_an_owner_who_mistypes_a_model_is_told_its_name(team: Team) -> None:
+def test_an_owner_who_mistypes_a_model_is_reported_its_name(team: Team) -> None:
     team.models.add(RegisteredModel("quick", "mock"))
     owner = Bearer("ola", Role.OWNER)
     with pytest.raises(StoreError) as caught:
@@ -171,8 +171,8 @@ def test_a_failed_evaluation_tells_why_without_places_of_the_server(team: Team) 
     problem = Problem("TABLE-011", "found 'E'", "correct it", Origin("/srv/secret/d.csv", 3))
     team.queue.finish(claim, JobState.FAILED, [problem])
     with client_of(team) as client:
-        (told,) = client.get("/api/v1/evaluations/1").json()["problems"]
-    assert told == {
+        (reported,) = client.get("/api/v1/evaluations/1").json()["problems"]
+    assert reported == {
         "code": "TABLE-011",
         "what": "found 'E'",
         "fix": "correct it",
@@ -180,7 +180,7 @@ def test_a_failed_evaluation_tells_why_without_places_of_the_server(team: Team) 
     }
 
 
-def test_a_plan_of_another_version_is_told_and_the_worker_goes_on(team: Team) -> None:
+def test_a_plan_of_another_version_is_reported_and_the_worker_continues(team: Team) -> None:
     for _ in range(2):
         team.queue.submit(JobRequest("m", ("d",), {}, b'{"plan": "of old"}', "d-m", "ann"))
     worker = Worker(team.settings, "w", team.queue)
@@ -193,7 +193,9 @@ def test_a_plan_of_another_version_is_told_and_the_worker_goes_on(team: Team) ->
     assert [job.problems[0].code for job in jobs] == ["TEAM-013", "TEAM-013"]
 
 
-def test_who_asks_while_the_database_is_away_is_told_so(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_asks_while_the_database_is_away_is_reported_so(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def away(_: str) -> Bearer:
         raise StoreError(Problem("STORE-023", "away", "wait"))
 
@@ -273,7 +275,7 @@ def test_the_words_below_fields_are_read() -> None:
     assert "temperature" not in words
 
 
-def test_who_watches_an_evaluation_that_is_deleted_is_told(team: Team) -> None:
+def test_who_watches_an_evaluation_that_is_deleted_is_reported(team: Team) -> None:
     job = team.queue.submit(JobRequest("m", ("d",), {}, b"{}", "d-m", "ann"))
     watch = _Watch(team, job.id, 0)
     first = watch.look()

@@ -1,4 +1,4 @@
-"""Subsets told as one dataset, and datasets told by ability."""
+"""Subsets reported as one dataset, and datasets grouped by ability."""
 
 from __future__ import annotations
 
@@ -133,14 +133,14 @@ def test_a_file_takes_the_place_of_what_datasets_say(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["reasoning = [", "reasoning = 'math'", "[reasoning]\nx = 1", b"\xff\xfe"])
-def test_a_wrong_file_is_refused(tmp_path: Path, text: str | bytes) -> None:
+def test_a_wrong_file_is_rejected(tmp_path: Path, text: str | bytes) -> None:
     file = tmp_path / "abilities.toml"
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(UsageError, match="BOARD-004"):
         read_abilities(file)
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"BOARD-004.*cannot be read"):
         read_abilities(tmp_path / "none.toml")
 

@@ -1,4 +1,4 @@
-"""Which values stand together, which stands for whom, and what is said of it."""
+"""The columns of a leaderboard: which values share one, and which value represents a model."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def value(board: Board, model: str, label: str) -> float | None:
     return None if cell is None else cell.value
 
 
-def test_the_latest_complete_run_stands_for_a_model() -> None:
+def test_the_latest_complete_run_is_for_a_model() -> None:
     shelf = Shelf()
     shelf.add("m", {"a": POOR}, day=1)
     shelf.add("m", {"a": GOOD}, day=3)
@@ -99,7 +99,7 @@ def test_another_judge_is_another_column() -> None:
     assert sorted(one.split("judge ")[1].split()[0] for one in labels(board_of(shelf))) == ["mild", "strict"]
 
 
-def test_settings_that_set_no_column_apart_are_told_when_they_differ() -> None:
+def test_settings_that_set_no_column_apart_are_reported_when_they_differ() -> None:
     shelf = Shelf()
     for model, form in (("one", '"chat"'), ("two", '"text"')):
         shelf.add(model, {"a": GOOD}, specs={"a": task("a", settings={"form": form, "seed": "0"})})
@@ -163,7 +163,7 @@ def test_a_registered_headline_decides_then_what_is_asked_for() -> None:
     assert asked.models[0].name == "one"
 
 
-def test_a_registered_headline_that_no_run_has_is_told() -> None:
+def test_a_registered_headline_that_no_run_has_is_reported() -> None:
     shelf = Shelf()
     for model in ("one", "two"):
         shelf.add(model, {"a": GOOD}, specs={"a": task("a", headline="acuracy")})
@@ -195,7 +195,7 @@ def test_an_interval_without_an_error_gives_one_by_its_width() -> None:
     assert mean.stderr == pytest.approx(math.hypot(0.05, error) / 2, rel=1e-3)
 
 
-def test_a_metric_that_nobody_has_is_refused_with_those_that_there_are() -> None:
+def test_a_metric_that_nobody_has_is_rejected_with_those_that_there_are() -> None:
     shelf = Shelf()
     shelf.add("one", {"a": GOOD})
     with pytest.raises(UsageError, match=r"BOARD-003.*no metric 'acuracy' \(did you mean 'accuracy'"):
@@ -239,7 +239,7 @@ def test_models_that_share_no_samples_are_compared_by_their_errors_and_it_is_sai
     assert first.beats == (1,)
 
 
-def test_models_that_are_called_alike_are_told_apart() -> None:
+def test_models_that_are_called_alike_are_distinguished() -> None:
     shelf = Shelf()
     shelf.add(ModelIdentity("hf", "qwen", dtype="bf16"), {"a": GOOD})
     shelf.add(ModelIdentity("hf", "qwen", dtype="fp32"), {"a": FAIR})
@@ -247,7 +247,7 @@ def test_models_that_are_called_alike_are_told_apart() -> None:
     assert [one.name for one in board_of(shelf).models] == ["qwen (dtype=bf16)", "qwen (dtype=fp32)", "other"]
 
 
-def test_what_could_not_be_scored_is_told_and_no_zero() -> None:
+def test_what_could_not_be_scored_is_reported_and_no_zero() -> None:
     shelf = Shelf()
     shelf.add("one", {"a": GOOD})
     nothing = mean_of("b", "gen", "accuracy", [], n=5, value=None)
@@ -304,7 +304,7 @@ def test_ranks_of_a_mean_are_by_the_mean_of_paired_differences() -> None:
     assert not board.cells[0][0].beats, "no dataset alone shows it"  # type: ignore[union-attr]
 
 
-def test_runs_that_were_scored_in_two_ways_are_told_apart_below_the_table() -> None:
+def test_runs_that_were_scored_in_two_ways_are_distinguished_below_the_table() -> None:
     def spec(**scorers: str) -> dict[str, IndexedTask]:
         return {"a": task("a", scorers=scorers)}
 

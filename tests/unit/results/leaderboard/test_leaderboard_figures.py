@@ -38,7 +38,7 @@ def shelf() -> Shelf:
 @pytest.fixture(scope="module")
 def columns(shelf: Shelf) -> dict[str, ComputedColumn]:
     columns = build_columns(collect_entries(shelf.runs, {}).entries, shelf.values_of)
-    return {column.shown.dataset: column for column in columns}
+    return {column.column.dataset: column for column in columns}
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def board(shelf: Shelf) -> Board:
     return make_board(shelf.runs, shelf.values_of)
 
 
-def told(board: Board, name: str) -> dict[str, BoardCell | MeanCell | None]:
+def cells_of(board: Board, name: str) -> dict[str, BoardCell | MeanCell | None]:
     """Return the cells of a dataset, or of the mean over all of them, by model."""
     names = [model.name for model in board.models]
     if name == "mean":
@@ -59,7 +59,7 @@ def told(board: Board, name: str) -> dict[str, BoardCell | MeanCell | None]:
 @pytest.mark.parametrize("name", [*DATASETS, "mean"])
 def test_values_intervals_and_errors(board: Board, name: str) -> None:
     """Wilson's interval, Student's, and the normal one of a mean over datasets."""
-    for model, cell in told(board, name).items():
+    for model, cell in cells_of(board, name).items():
         assert cell is not None
         seen = (cell.value, cell.low, cell.high, cell.stderr)
         # Student's quantile is right to 1e-8, the others to the last digits.
@@ -87,7 +87,7 @@ def test_paired_tests_and_their_correction(columns: dict[str, ComputedColumn], n
 
 @pytest.mark.parametrize("name", [*DATASETS, "mean"])
 def test_ranks_are_the_places_in_every_order_that_no_real_difference_forbids(board: Board, name: str) -> None:
-    for model, cell in told(board, name).items():
+    for model, cell in cells_of(board, name).items():
         assert cell is not None
         assert cell.rank is not None
         assert [cell.rank.best, cell.rank.worst] == FIGURES[name]["ranks"][model]

@@ -1,4 +1,4 @@
-"""Ranks, means and duels of a board against what brute force finds."""
+"""Ranks, means and pairwise wins of a leaderboard against brute force."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_means_are_over_the_datasets_that_a_model_has_and_ranked_only_over_the_s
 
 
 @given(results())
-def test_duels_are_counted_over_what_both_models_have(found: Results) -> None:
+def test_pairwise_comparisons_are_counted_over_what_both_models_have(found: Results) -> None:
     board = board_of(found)
     for model, standing in zip(board.models, board.standings, strict=True):
         won, n = 0.0, 0

@@ -40,13 +40,13 @@ def test_modules_stand_after_those_that_they_need(modules: Path) -> None:
     assert "return { b };" in script
 
 
-def test_modules_that_need_each_other_are_refused(modules: Path) -> None:
+def test_modules_that_need_each_other_are_rejected(modules: Path) -> None:
     with pytest.raises(ValueError, match="app -> one -> app"):
         joined(modules, app='import { a } from "./one.js";\n', one='import { x } from "./app.js";\n')
 
 
 @pytest.mark.parametrize("line", ['import x from "./one.js";', "export default 1;", "export { a };"])
-def test_what_cannot_be_read_is_refused(modules: Path, line: str) -> None:
+def test_what_cannot_be_read_is_rejected(modules: Path, line: str) -> None:
     with pytest.raises(ValueError, match="cannot read"):
         joined(modules, app=f"const a = 1;\n{line}\n")
 

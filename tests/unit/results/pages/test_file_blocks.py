@@ -1,4 +1,4 @@
-"""How much of a run's media and samples a page of one file has room for."""
+"""The share of a run's media and samples that fits a single-file page."""
 
 from __future__ import annotations
 

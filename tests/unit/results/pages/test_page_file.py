@@ -1,4 +1,4 @@
-"""A page of one file: whole, alone, and closed to every other script."""
+"""A page in a single file: complete, without requests, and closed to other scripts."""
 
 from __future__ import annotations
 

@@ -37,8 +37,8 @@ def nearly(shown: Any, stored: Any) -> bool:
 
 def test_numbers_in_what_a_model_wrote_are_left_alone() -> None:
     text = json.dumps('pi is 3.14159265358979 "key":"0a","type":"likelihood"')
-    said = b'{"request_id":"t/1","key":"0a","outcome":{"type":"completion","outputs":[{"text":%b}]}}'
-    written = said % text.encode()
+    message = b'{"request_id":"t/1","key":"0a","outcome":{"type":"completion","outputs":[{"text":%b}]}}'
+    written = message % text.encode()
     assert json.loads(file_blocks.shorten_responses((written,)))["outcome"] == json.loads(written)["outcome"]
 
 

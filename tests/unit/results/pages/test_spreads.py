@@ -23,7 +23,7 @@ def test_every_value_is_counted_between_edges_that_rise(values: list[float], uni
 
 
 def test_values_that_differ_by_rounding_alone_are_one_value() -> None:
-    """Bins as narrow as the last digit of a float leave a plot without ticks that can be told apart."""
+    """Bins as narrow as the last digit of a float leave a plot without distinguishable ticks."""
     share = 0.1 + 0.2
     found = compute_distribution("model time", "s", "ppl", array("d", [share, 0.3, 0.3]))
     assert share != 0.3

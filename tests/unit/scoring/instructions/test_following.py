@@ -16,7 +16,7 @@ def test_an_introduction_and_a_farewell_are_forgiven() -> None:
     assert check_instructions([JsonFormat(), NoComma()], response, "loose") == [True, True]
 
 
-def test_what_stands_in_the_middle_is_not_forgiven() -> None:
+def test_what_is_in_the_middle_is_not_forgiven() -> None:
     assert check_instructions([NoComma()], "a\nb, c\nd", "loose") == [False]
 
 

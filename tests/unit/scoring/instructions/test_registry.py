@@ -65,7 +65,7 @@ def test_an_unknown_instruction(name: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments", "said"),
+    ("name", "arguments", "message"),
     [
         ("length_constraints:number_words", {"num_words": 300}, "`relation`"),
         ("length_constraints:number_words", {"num_words": 300, "relation": None}, "`relation`"),
@@ -90,11 +90,11 @@ def test_an_unknown_instruction(name: Any) -> None:
         ("language:response_language", {"language": "german"}, "'german'"),
     ],
 )
-def test_arguments_that_do_not_fit(name: str, arguments: Any, said: str) -> None:
+def test_arguments_that_do_not_fit(name: str, arguments: Any, message: str) -> None:
     with pytest.raises(AuthorError, match="IFEVAL-003 row 1: ") as caught:
         read_rows([row((name, arguments))])
     assert repr(name) in str(caught.value)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_problems_of_all_rows_come_together() -> None:

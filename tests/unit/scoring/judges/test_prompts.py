@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from assay.core.errors import PlanError
 from assay.core.prompt import Message
-from assay.scoring.judges.conversation import Conversation
 from assay.scoring.judges.prompts import (
+    Conversation,
     JudgePrompt,
     PromptBook,
     build_comparison_values,

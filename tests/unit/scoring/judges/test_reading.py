@@ -82,7 +82,7 @@ prose = st.text(alphabet="abcdefgh .,:\n*()-/[]0123456789", max_size=60)
 
 
 @given(prose)
-def test_a_grade_is_on_the_scale_and_stands_in_the_text(text: str) -> None:
+def test_a_grade_is_on_the_scale_and_is_in_the_text(text: str) -> None:
     found = read_verdict(text, GRADE_RULES, is_whole=True)
     if found.answer is None:
         return

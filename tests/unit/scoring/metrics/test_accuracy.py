@@ -10,7 +10,7 @@ from assay.core.errors import AuthorError
 from assay.scoring.metrics import Accuracy, WordAccuracy
 
 
-def test_the_tag_stands_in_the_name() -> None:
+def test_the_tag_is_in_the_name() -> None:
     metric = Accuracy("Norm")
     assert metric([0, 1], [0, 0]) == {"Accuracy:Norm": 50.0}
     assert list(metric.last_score_lists) == ["Accuracy:Norm"]
@@ -36,7 +36,7 @@ def test_values_of_numpy_count_as_pythons_own() -> None:
 
 
 class CharacterTokenizer:
-    """As transformers': called with a text, special tokens unless told otherwise."""
+    """As transformers': called with a text, special tokens unless set otherwise."""
 
     def __call__(self, text: str, add_special_tokens: bool = True) -> SimpleNamespace:
         return SimpleNamespace(input_ids=[1] * add_special_tokens + [ord(character) for character in text])

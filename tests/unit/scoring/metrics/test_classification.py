@@ -50,7 +50,7 @@ def test_matthews_of_two_classes_at_its_ends() -> None:
     assert matthews([1, 1, 1], [0, 1, 1]) == 0
 
 
-def test_nothing_to_count_is_refused() -> None:
+def test_nothing_to_count_is_rejected() -> None:
     for score in (macro_f1, matthews):
         with pytest.raises(ValueError, match="at least one"):
             score([], [])

@@ -51,7 +51,7 @@ def test_fewer_attempts_than_k_are_an_error_and_not_a_pass(estimate: object) -> 
             estimate(3, c, 1)
 
 
-def test_a_share_above_1_is_refused() -> None:
+def test_a_share_above_1_is_rejected() -> None:
     with pytest.raises(ValueError, match="threshold"):
         g_pass_at_k(3, 1, 2, 1.5)
 

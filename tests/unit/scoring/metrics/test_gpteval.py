@@ -42,7 +42,7 @@ def test_it_is_made_without_a_judge_and_says_so_when_called() -> None:
     assert "--judge MODEL" in str(caught.value)
 
 
-def test_a_type_that_does_not_exist_is_refused_when_it_is_made() -> None:
+def test_a_type_that_does_not_exist_is_rejected_when_it_is_made() -> None:
     with pytest.raises(ValueError, match=r"'both'.*'single', 'pairwise'"):
         GPTEval(type="both")  # type: ignore[arg-type]
 
@@ -142,7 +142,7 @@ ALPACA = {"instruction": "Say hello.", "output": "Good day."}
 
 
 def choice(wanted: str) -> ScriptedJudge:
-    """A judge that prefers the side whose answer it wants, wherever it stands."""
+    """A judge that prefers one answer on either side."""
 
     def script(text: str) -> str:
         return "[[A]]" if text.index(wanted) < text.index("</assistant_a>") else "[[B]]"
@@ -159,7 +159,7 @@ def test_comparisons_follow_the_answer_and_not_its_place(
     metric = bound(judge, JudgingProcedure(both_orders=both_orders), type="pairwise")
     assert metric(["Hi!"], [ALPACA]) == {NAME: value}
     assert len(judge.users) == 1 + both_orders
-    # The original's order: the rival stands first.
+    # The original's order: the rival comes first.
     assert judge.users[0].index("Good day.") < judge.users[0].index("Hi!")
 
 

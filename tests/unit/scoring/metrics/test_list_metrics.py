@@ -1,4 +1,4 @@
-"""What holds for every metric that an author may name."""
+"""Properties of every metric that an author can name."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def test_the_whole_corpus_counts_and_not_its_first_row() -> None:
 
 
 @pytest.mark.parametrize("references", [[["a"], ["b"]], [[]], []])
-def test_rows_without_a_partner_are_refused(references: list[list[str]]) -> None:
+def test_rows_without_a_partner_are_rejected(references: list[list[str]]) -> None:
     with pytest.raises(ValueError, match=r"references for|a reference for each"):
         corpus_bleu(["a"], references)
 

@@ -436,7 +436,7 @@ print(json.dumps(refused))
 """
 
 
-def test_system_calls_that_lead_out_are_refused(sandbox: Sandbox) -> None:
+def test_system_calls_that_lead_out_are_rejected(sandbox: Sandbox) -> None:
     if not sandbox.protections().calls:
         pytest.skip("this system filters no calls")
     # Two of them are not on every machine; a call that ends or stops the program cannot be tried from it.

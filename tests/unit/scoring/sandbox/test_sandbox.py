@@ -1,4 +1,4 @@
-"""What a well-behaved program finds, and what is said about it."""
+"""Author programs: their results and messages."""
 
 from __future__ import annotations
 

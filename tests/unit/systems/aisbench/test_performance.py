@@ -82,8 +82,8 @@ def test_how_answers_are_written() -> None:
     drawn = model(
         max_out_len=77, generation_kwargs={"temperature": 0.5, "top_p": 0.9, "seed": 4, "stop": ["x"]}
     )
-    said = perf_plan(drawn, 1, PerfOptions(), has_times=False).load.sampling
-    assert said == Sampling(77, 0.5, 0.9, ("x",), 4)
+    message = perf_plan(drawn, 1, PerfOptions(), has_times=False).load.sampling
+    assert message == Sampling(77, 0.5, 0.9, ("x",), 4)
     longer = perf_plan(drawn, 1, PerfOptions(max_out_len=5), has_times=False).load.sampling
     assert longer.max_tokens == 5
 
@@ -91,8 +91,8 @@ def test_how_answers_are_written() -> None:
 def test_what_the_config_does_not_say_is_left_to_the_server() -> None:
     silent = model(generation_kwargs={"ignore_eos": True})
     assert client_args(silent)["decoding"] == '{"ignore_eos": true}'
-    said = model(generation_kwargs={"temperature": 0.5, "top_p": 0.9})
-    assert client_args(said)["decoding"] == '{"temperature": 0.5, "top_p": 0.9}'
+    message = model(generation_kwargs={"temperature": 0.5, "top_p": 0.9})
+    assert client_args(message)["decoding"] == '{"temperature": 0.5, "top_p": 0.9}'
 
 
 def test_items_are_messages_or_texts_and_as_long_as_asked() -> None:
@@ -104,7 +104,7 @@ def test_items_are_messages_or_texts_and_as_long_as_asked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("edited", "asked", "has_times", "said"),
+    ("edited", "asked", "has_times", "message"),
     [
         ({"traffic_cfg": RAMP}, PerfOptions(), False, "the ramp also applies without a request_rate"),
         ({"use_timestamp": True}, PerfOptions(), False, "has no times"),
@@ -114,10 +114,10 @@ def test_items_are_messages_or_texts_and_as_long_as_asked() -> None:
     ],
 )
 def test_what_a_person_may_not_expect_is_said(
-    edited: dict[str, Any], asked: PerfOptions, has_times: bool, said: str
+    edited: dict[str, Any], asked: PerfOptions, has_times: bool, message: str
 ) -> None:
     (note,) = perf_notes(model(**edited), asked, has_times=has_times)
-    assert said in note
+    assert message in note
 
 
 def test_nothing_is_said_of_a_usual_load() -> None:

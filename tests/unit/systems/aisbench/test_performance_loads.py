@@ -77,7 +77,7 @@ def test_tables_and_other_configs(workdir: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "times"),
+    ("message", "times"),
     [
         ({}, TraceTimes(is_from_first=False)),
         ({"fixed_schedule_auto_offset": True}, TraceTimes(is_from_first=True)),
@@ -93,9 +93,9 @@ def test_tables_and_other_configs(workdir: Path) -> None:
         ),
     ],
 )
-def test_the_part_of_a_trace(tmp_path: Path, said: dict[str, Any], times: TraceTimes) -> None:
+def test_the_part_of_a_trace(tmp_path: Path, message: dict[str, Any], times: TraceTimes) -> None:
     path = trace(tmp_path, 100, 500, 1500)
-    (load,) = loads(write_trace(tmp_path / "t.py", path=path, random_seed=None, **said))
+    (load,) = loads(write_trace(tmp_path / "t.py", path=path, random_seed=None, **message))
     assert load.parts[0].source == TraceFile(path, times, None)
 
 
@@ -106,7 +106,7 @@ def test_a_traces_own_seed_counts_more(tmp_path: Path) -> None:
     assert "the seed determines the prompts" in load.parts[0].notes[0]
 
 
-def test_conversations_go_on_after_the_models_own_answers(tmp_path: Path) -> None:
+def test_conversations_continue_after_the_models_own_answers(tmp_path: Path) -> None:
     path = tmp_path / "chats.json"
     turns = [
         {"from": "human", "value": "Hi"},
@@ -131,19 +131,19 @@ def test_a_template_that_is_not_followed_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ("type=SyntheticDataset", "type=SyntheticDataset, seed=3", "seed: not supported"),
         ('output_column="answer"', 'output_column="answer", test_range="[:2]"', "reader_cfg.test_range"),
         (f"config={STRING!r}", "config=1", "config is 1, expected a dict"),
     ],
 )
-def test_what_cannot_be_followed(tmp_path: Path, old: str, new: str, said: str) -> None:
+def test_what_cannot_be_followed(tmp_path: Path, old: str, new: str, message: str) -> None:
     config = write_synthetic(tmp_path / "one.py", {"alone": STRING})
     edit(config, old, new)
     with pytest.raises(AuthorError, match="BENCH-030") as raised:
         loads(config)
-    assert said in str(raised.value)
+    assert message in str(raised.value)
 
 
 def test_a_trace_that_is_not_there(tmp_path: Path) -> None:

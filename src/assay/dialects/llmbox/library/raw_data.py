@@ -13,17 +13,57 @@ from functools import partial
 from logging import getLogger
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal, NamedTuple, Protocol, overload
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, overload
 
 from assay.core.errors import AuthorError, Problem, listing
 from assay.core.origin import Origin
 from assay.dialects.llmbox.library.load_request import LoadRequest, require_known
-from assay.dialects.llmbox.library.rows import Rows, read_rows
 from assay.sources.dataset_folder import DatasetFolder, DatasetMissing
+from assay.sources.files import find_suffix, open_source
 from assay.sources.hub import LocalHub
 from assay.sources.hub_files import HubFiles
 from assay.sources.hub_name import HubName
 from assay.sources.splits import parse_split
+
+Rows: TypeAlias = list[dict[str, Any]]
+
+_COLUMN_TYPES: tuple[tuple[re.Pattern[str], Callable[[str], Any]], ...] = (
+    (re.compile(r"0|-?[1-9][0-9]*"), int),
+    (re.compile(r"-?([0-9]+\.[0-9]*|\.[0-9]+|0|[1-9][0-9]*)([eE][-+]?[0-9]+)?"), float),
+    (re.compile(r"true|false", re.IGNORECASE), lambda text: text.lower() == "true"),
+)
+
+
+def read_rows(path: Path) -> Rows:
+    """Return the rows of a data file as plain dicts that belong to the caller."""
+    suffix = (find_suffix(path.name) or "").removesuffix(".gz")
+    rows = [record.fields for record in open_source(path).records()]
+    if suffix == ".txt":
+        return [{"text": line} for line in _lines(rows[0]["text"])]
+    if suffix in (".csv", ".tsv"):
+        return typed_columns(rows)
+    columns = dict.fromkeys(name for row in rows for name in row)
+    return [{name: row.get(name) for name in columns} for row in rows]
+
+
+def _lines(text: str) -> list[str]:
+    # Not splitlines(): it also splits at form feeds and Unicode separators inside a text.
+    lines = re.split(r"\r\n|\r|\n", text)
+    return lines if lines[-1] else lines[:-1]
+
+
+def typed_columns(rows: Rows) -> Rows:
+    """Convert the texts of a delimited file to the type of their whole column, in place."""
+    for name in rows[0]:
+        make = _type_of([row[name] for row in rows if row[name]])
+        for row in rows:
+            row[name] = make(row[name]) if row[name] else None
+    return rows
+
+
+def _type_of(values: list[str]) -> Callable[[str], Any]:
+    return next((make for form, make in _COLUMN_TYPES if all(map(form.fullmatch, values))), str)
+
 
 _FIX = "define one public object in it, a list of dicts; names that begin with _ do not count"
 

@@ -114,7 +114,7 @@ class ConfigModules(AuthorModules):
         """Return the module of a file, which is run only once. The library may have some of its names."""
         name = self._name_of(path)
         is_lent = name in self._modules and path not in self.files
-        return self._run(name, path) if is_lent else self._found(name)
+        return self._run(name, path) if is_lent else self._find_module(name)
 
     def _import(
         self,
@@ -132,14 +132,14 @@ class ConfigModules(AuthorModules):
                 self._note(globals, home)
         return module
 
-    def _found(self, name: str) -> ModuleType:
+    def _find_module(self, name: str) -> ModuleType:
         if name not in self._modules and self._find_module_file(name) is None:
             if any(self._find_folders(name)):
                 return self._module(name)
             above = self._map_to_config_package(name)
             if above in self._modules or self._find_module_file(above) is not None:
-                return super()._found(above)
-        return super()._found(name)
+                return super()._find_module(above)
+        return super()._find_module(name)
 
     def _map_to_config_package(self, name: str) -> str:
         """Return the name of a module in a subfolder as a module of the config's own package.

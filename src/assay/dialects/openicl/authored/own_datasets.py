@@ -53,28 +53,28 @@ class FileRows(list[dict[str, Any]]):
 
     def repeated(self, times: int) -> FileRows:
         """Return the rows with each repeated consecutively."""
-        return self._made([row for row in self for _ in range(times)], times)
+        return self._replace_rows([row for row in self for _ in range(times)], times)
 
     def permute_options(self, options: Sequence[str], answer: str, pattern: CircularPattern) -> FileRows:
         """Return the rows, each repeated for every order of its options."""
         rows = list(build_circular_rows(self, options, answer, pattern))
-        return self._made(rows, len(rows) // max(1, len(self)))
+        return self._replace_rows(rows, len(rows) // max(1, len(self)))
 
-    def select_requested(self, said: CustomDatasetMeta) -> FileRows:
+    def select_requested(self, given: CustomDatasetMeta) -> FileRows:
         """Return the rows that a meta file selects, in its order, with their answer lengths."""
         task = self.path.name
         chosen = select_rows(
-            range(len(self)), said.request_count or None, said.sampling_mode, seed=0, task=task
+            range(len(self)), given.request_count or None, given.sampling_mode, seed=0, task=task
         )
-        made = self._made([dict(self[number]) for number in chosen], 1)
+        made = self._replace_rows([dict(self[number]) for number in chosen], 1)
         made.origins = [self.origins[number] for number in chosen]
-        if said.output_config is not None:
-            lengths = AnswerLengths(said.output_config, len(made), 0, task, is_faithful=False)
+        if given.output_config is not None:
+            lengths = AnswerLengths(given.output_config, len(made), 0, task, is_faithful=False)
             for place, row in enumerate(made):
                 row[MAX_OUT_LEN] = lengths.of(place, str(place))
         return made
 
-    def _made(self, rows: list[dict[str, Any]], times: int) -> FileRows:
+    def _replace_rows(self, rows: list[dict[str, Any]], times: int) -> FileRows:
         made = FileRows.__new__(FileRows)
         list.__init__(made, rows)
         made.path, made.origins = self.path, [origin for origin in self.origins for _ in range(times)]
@@ -106,8 +106,10 @@ def build_dataset_classes(data: DataPaths) -> dict[str, type[BaseDataset]]:
                 return Splits({split: _copy_max_tokens(FileRows(at)) for split, at in addresses.items()})
             place = Path(data.get_data_path(path))
             rows = _copy_max_tokens(FileRows(place / file_name if file_name else place))
-            said = _read_custom_meta(rows.path, Path(data.get_data_path(meta_path)) if meta_path else None)
-            return rows if said is None else rows.select_requested(said)
+            meta_file = _read_custom_meta(
+                rows.path, Path(data.get_data_path(meta_path)) if meta_path else None
+            )
+            return rows if meta_file is None else rows.select_requested(meta_file)
 
     class CodeCustomDataset(CustomDataset):
         """A file of rows, each repeated, for metrics over several answers."""
@@ -181,11 +183,11 @@ def _read_custom_meta(file: Path, meta: Path | None) -> CustomDatasetMeta | None
         return None
     try:
         require_unique_keys(content := place.read_bytes(), Origin(str(place)))
-        said = msgspec.json.decode(content)
-        if meta is None and isinstance(said, dict):
+        meta_file = msgspec.json.decode(content)
+        if meta is None and isinstance(meta_file, dict):
             # Keys that OpenCompass reads for tables without code do not apply to this class.
-            said = {key: value for key, value in said.items() if key not in TABLE_KEYS}
-        return msgspec.convert(said, CustomDatasetMeta, strict=False) if said else None
+            meta_file = {key: value for key, value in meta_file.items() if key not in TABLE_KEYS}
+        return msgspec.convert(meta_file, CustomDatasetMeta, strict=False) if meta_file else None
     except (msgspec.DecodeError, RecursionError) as error:
         fix = "correct the file; its keys are request_count, sampling_mode and output_config"
         raise AuthorError(Problem("OPENICL-013", str(error), fix, Origin(str(place)))) from error

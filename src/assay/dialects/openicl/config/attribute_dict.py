@@ -109,16 +109,16 @@ def to_plain_dicts(value: Any) -> Any:
     return _copy_plain(value, {})
 
 
-def _copy_plain(value: Any, made: dict[int, Any]) -> Any:
+def _copy_plain(value: Any, copies: dict[int, Any]) -> Any:
     if not isinstance(value, dict | list | tuple):
         return value
-    found = made.get(id(value))
+    found = copies.get(id(value))
     if found is None:
         if isinstance(value, dict):
-            found = {key: _copy_plain(one, made) for key, one in value.items()}
+            found = {key: _copy_plain(one, copies) for key, one in value.items()}
         else:
-            found = (list if isinstance(value, list) else tuple)(_copy_plain(one, made) for one in value)
-        made[id(value)] = found
+            found = (list if isinstance(value, list) else tuple)(_copy_plain(one, copies) for one in value)
+        copies[id(value)] = found
     return found
 
 

@@ -106,11 +106,11 @@ class _EntryCheck:
 
     def _abbr(self) -> str:
         """Return the entry's abbr, or else path and name joined as in OpenCompass."""
-        said, path, name = (self._entry.get(key) for key in ("abbr", "path", "name"))
-        if isinstance(said, str) and said:
-            return said
-        if said is not None:
-            self.problem(f"abbr is {said!r:.60}, expected a text", "write abbr='NAME'")
+        given, path, name = (self._entry.get(key) for key in ("abbr", "path", "name"))
+        if isinstance(given, str) and given:
+            return given
+        if given is not None:
+            self.problem(f"abbr is {given!r:.60}, expected a text", "write abbr='NAME'")
         elif isinstance(path, str):
             return (f"{path}_{name}" if name else path).replace("/", "_")
         else:
@@ -128,8 +128,8 @@ class _EntryCheck:
         if self._entry.get("abbr") is None:
             # The name of a table is its file name up to the first dot.
             abbr = path.rpartition("/")[2].partition(".")[0] or abbr
-        said = {key: value for key, value in self._entry.items() if key not in ("abbr", "path")}
-        return TableEntry(abbr, path, said)
+        given = {key: value for key, value in self._entry.items() if key not in ("abbr", "path")}
+        return TableEntry(abbr, path, given)
 
     def _section(self, name: str, read: Callable[[dict[str, Any]], Any]) -> Any:
         value = self._entry.get(name)
@@ -146,9 +146,9 @@ class _EntryCheck:
             )
         return None
 
-    def _reader(self, said: dict[str, Any]) -> ReaderConfig | None:
-        self._note_unknown_keys(said, "reader_cfg", ReaderConfig.__struct_fields__)
-        given = {key: value for key, value in said.items() if key in ReaderConfig.__struct_fields__}
+    def _reader(self, written: dict[str, Any]) -> ReaderConfig | None:
+        self._note_unknown_keys(written, "reader_cfg", ReaderConfig.__struct_fields__)
+        given = {key: value for key, value in written.items() if key in ReaderConfig.__struct_fields__}
         if isinstance(given.get("input_columns"), str):
             given["input_columns"] = given["input_columns"].split()
         try:
@@ -157,22 +157,22 @@ class _EntryCheck:
             self._note_reader_problems(given)
             return None
 
-    def _infer(self, said: dict[str, Any]) -> InferConfig | None:
+    def _infer(self, given: dict[str, Any]) -> InferConfig | None:
         names = ("prompt_template", "ice_template", "retriever", "inferencer")
-        dead = self._note_unknown_keys(said, "infer_cfg", names)
-        parts = self._components(said, "infer_cfg", names, required=("retriever", "inferencer"))
-        if "prompt_template" not in said and "ice_template" not in said:
+        dead = self._note_unknown_keys(given, "infer_cfg", names)
+        parts = self._components(given, "infer_cfg", names, required=("retriever", "inferencer"))
+        if "prompt_template" not in given and "ice_template" not in given:
             self.problem(
                 "infer_cfg has neither a prompt_template nor an ice_template",
                 "write prompt_template=dict(type=PromptTemplate, template=...)",
             )
         return None if parts is None else InferConfig(**parts, without_effect=dead)
 
-    def _eval(self, said: dict[str, Any]) -> EvalConfig | None:
+    def _eval(self, given: dict[str, Any]) -> EvalConfig | None:
         names = ("evaluator", "pred_postprocessor", "dataset_postprocessor")
-        dead = self._note_unknown_keys(said, "eval_cfg", (*names, "pred_role", "num_gpus"))
-        parts = self._components(said, "eval_cfg", names, required=("evaluator",))
-        role, gpus = said.get("pred_role"), said.get("num_gpus")
+        dead = self._note_unknown_keys(given, "eval_cfg", (*names, "pred_role", "num_gpus"))
+        parts = self._components(given, "eval_cfg", names, required=("evaluator",))
+        role, gpus = given.get("pred_role"), given.get("num_gpus")
         if not isinstance(role, str | None):
             self.problem(
                 f"eval_cfg.pred_role is {_describe_value(role)}, expected a text", "write pred_role='BOT'"
@@ -187,14 +187,14 @@ class _EntryCheck:
 
     def _repeats(self) -> tuple[int, tuple[int, ...]]:
         """Return `n` and `k`; a single `k` is a list of one."""
-        n, said = self._entry.get("n", 1), self._entry.get("k", 1)
-        k = tuple(said) if isinstance(said, list | tuple) else (said,)
-        for name, value, every in (("n", n, (n,)), ("k", said, k)):
+        n, given = self._entry.get("n", 1), self._entry.get("k", 1)
+        k = tuple(given) if isinstance(given, list | tuple) else (given,)
+        for name, value, every in (("n", n, (n,)), ("k", given, k)):
             if not every or not all(type(one) is int and one >= 1 for one in every):
                 self.problem(f"{name} is {value!r:.60}, expected a whole number above 0", f"write {name}=4")
                 return 1, (1,)
         if max(k) > n:
-            what = f"k is {said!r}, but there are only {n} answers per row"
+            what = f"k is {given!r}, but there are only {n} answers per row"
             self.problem(what, f"write n={max(k)}, or a smaller k")
         return n, k
 
@@ -210,12 +210,12 @@ class _EntryCheck:
         return judge
 
     def _components(
-        self, said: Mapping[str, Any], of: str, names: Sequence[str], *, required: Sequence[str]
+        self, given: Mapping[str, Any], of: str, names: Sequence[str], *, required: Sequence[str]
     ) -> dict[str, Component] | None:
         found: dict[str, Component] = {}
         is_whole = True
         for name in names:
-            value = said.get(name)
+            value = given.get(name)
             if value is None and name not in required:
                 continue
             if isinstance(value, dict):
@@ -224,15 +224,15 @@ class _EntryCheck:
                 found[name] = Component(kind, rest)
             else:
                 missing = (
-                    f"{of} has no {name!r}{suggest_name(name, [key for key in said if key not in names])}"
+                    f"{of} has no {name!r}{suggest_name(name, [key for key in given if key not in names])}"
                 )
                 wrong = f"{of}.{name} is {_describe_value(value)}, expected a dict with a 'type'"
                 self.problem(missing if value is None else wrong, f"write {name}=dict(type=...)")
                 is_whole = False
         return found if is_whole else None
 
-    def _type(self, said: Mapping[str, Any], of: str) -> Any:
-        kind = said.get("type")
+    def _type(self, given: Mapping[str, Any], of: str) -> Any:
+        kind = given.get("type")
         if kind is None:
             self.problem(f"{of} has no 'type'", "write type=CLASS")
         elif not is_code_reference(kind):
@@ -242,14 +242,14 @@ class _EntryCheck:
             )
         return kind
 
-    def _note_unknown_keys(self, said: Mapping[str, Any], of: str, known: Sequence[str]) -> tuple[str, ...]:
+    def _note_unknown_keys(self, given: Mapping[str, Any], of: str, known: Sequence[str]) -> tuple[str, ...]:
         """Add problems for unknown keys; return the keys without effect."""
         dead = _IGNORED_KEYS.get(of, ())
-        for key in said:
+        for key in given:
             if key not in known and key not in dead:
                 what = f"{of} has the unknown key {key!r}{suggest_name(str(key), known)}"
                 self.problem(what, f"supported: {listing(known)}")
-        return tuple(key for key in said if key in dead)
+        return tuple(key for key in given if key in dead)
 
     def _note_reader_problems(self, given: Mapping[str, Any]) -> None:
         """Add a problem for each value of the wrong type."""

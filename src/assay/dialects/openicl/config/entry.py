@@ -108,7 +108,7 @@ class TableEntry(msgspec.Struct, frozen=True):
 
     abbr: str
     path: str
-    said: dict[str, Any]
+    given: dict[str, Any]
     """The other keys of the entry, as in a table's meta file."""
 
     @property

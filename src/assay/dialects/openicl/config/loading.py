@@ -123,18 +123,18 @@ class ConfigFiles:
         # Report the problems of a base of two files only once.
         return _FileOutcome(namespace, tuple(dict.fromkeys(problems)), tuple(dict.fromkeys(files)))
 
-    def _base(self, asked: BaseImport, path: Path, chain: tuple[Path, ...]) -> _FileOutcome:
-        where = Origin(str(path), line=asked.line)
-        base = self._places.find_base_file(asked, path)
+    def _base(self, base_import: BaseImport, path: Path, chain: tuple[Path, ...]) -> _FileOutcome:
+        where = Origin(str(path), line=base_import.line)
+        base = self._places.find_base_file(base_import, path)
         if base is None:
             searched = f"in {self._places.root}" if self._places.root else f"above {path.parent}"
-            what = f"the base `{asked}` was not found: its package is not {searched}"
+            what = f"the base `{base_import}` was not found: its package is not {searched}"
             fix = "name the folder that contains the package with --openicl-root DIR"
             return _FileOutcome(None, (Problem("OPENICL-002", what, fix, where),), ())
         if not base.is_file():
-            what = f"the base `{asked}` was not found: no file {base}{suggest_file(base)}"
+            what = f"the base `{base_import}` was not found: no file {base}{suggest_file(base)}"
             fix = "correct the import"
-            if _AUTHOR_BASE_CLASSES.intersection(asked.names):
+            if _AUTHOR_BASE_CLASSES.intersection(base_import.names):
                 # A file of classes that a config imports like a base.
                 fix = "a file of classes cannot be a base config: "
                 fix += f"write from opencompass.datasets.{path.stem} import NAME"
@@ -201,14 +201,16 @@ def _copy_variables(names: Sequence[str], namespace: Mapping[str, Any], module: 
     module.__dict__["__all__"] = every
 
 
-def _find_missing_names(asked: BaseImport, namespace: Mapping[str, Any], path: Path) -> Iterator[Problem]:
+def _find_missing_names(
+    base_import: BaseImport, namespace: Mapping[str, Any], path: Path
+) -> Iterator[Problem]:
     known = [name for name in namespace if not name.startswith("__")]
-    for name in asked.names:
+    for name in base_import.names:
         if name != STAR and name not in known:
             variables = [one for one in known if isinstance(namespace[one], _DATA_TYPES)]
             contents = listing(variables) or "nothing"
-            what = f"`{asked}` has no {name!r}{suggest_name(name, known)}; it has {contents}"
-            yield Problem("OPENICL-004", what, "correct the import", Origin(str(path), line=asked.line))
+            what = f"`{base_import}` has no {name!r}{suggest_name(name, known)}; it has {contents}"
+            yield Problem("OPENICL-004", what, "correct the import", Origin(str(path), line=base_import.line))
 
 
 def _run_code(code: CodeType, namespace: dict[str, Any], path: Path) -> Problem | None:

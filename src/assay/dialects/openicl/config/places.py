@@ -21,12 +21,12 @@ class ModuleLocator:
         self._checkouts: dict[tuple[Path, tuple[str, ...]], Path | None] = {}
         self._code_files: dict[tuple[Path, str], Path | None] = {}
 
-    def find_base_file(self, asked: BaseImport, asking: Path) -> Path | None:
+    def find_base_file(self, base_import: BaseImport, asking: Path) -> Path | None:
         """Return the expected path of a base, which may not exist; None if no checkout is known."""
-        parts = asked.module.split(".")
-        if asked.level:
+        parts = base_import.module.split(".")
+        if base_import.level:
             # Do not resolve links: use the path that the person sees.
-            folder = Path(os.path.normpath(asking.parent / Path(*[os.pardir] * (asked.level - 1))))
+            folder = Path(os.path.normpath(asking.parent / Path(*[os.pardir] * (base_import.level - 1))))
         else:
             checkout = self._checkout(parts, asking)
             if checkout is None:

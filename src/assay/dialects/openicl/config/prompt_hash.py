@@ -66,15 +66,15 @@ def _full_hash(entry: Mapping[str, Any]) -> str | None:
         return None
 
 
-def _to_aisbench_form(asked: Mapping[str, Any]) -> Mapping[str, Any]:
+def _to_aisbench_form(settings: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return an `infer_cfg` in the form that AISBench hashes: templates inside retrievers, full class names.
 
     An `infer_cfg` without parts of AISBench is returned unchanged.
     """
-    kinds = [part.get("type") for part in asked.values() if isinstance(part, Mapping)]
+    kinds = [part.get("type") for part in settings.values() if isinstance(part, Mapping)]
     if not any(isinstance(kind, Symbol) and repr(kind).startswith(_AISBENCH) for kind in kinds):
-        return asked
-    parts = {name: _qualify_class(part) for name, part in asked.items()}
+        return settings
+    parts = {name: _qualify_class(part) for name, part in settings.items()}
     templates = {name: parts[name] for name in _TEMPLATES if parts.get(name)}
     return {**parts, "retriever": {**parts.get("retriever", {}), **templates}}
 
@@ -90,9 +90,9 @@ def _qualify_class(part: Any) -> Any:
     return {**part, "type": f"{_AISBENCH}.{home}.{name}"}
 
 
-def _move_fixed_examples(asked: Mapping[str, Any]) -> dict[str, Any]:
+def _move_fixed_examples(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return an `infer_cfg` with its fixed examples moved to the inferencer, their original place."""
-    content = dict(asked)
+    content = dict(settings)
     retriever = content.get("retriever", {})
     if "fix_id_list" in retriever:
         content["retriever"] = {key: value for key, value in retriever.items() if key != "fix_id_list"}

@@ -7,17 +7,52 @@ for every word, and bm25s uses other weights.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import ClassVar
+from functools import lru_cache
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assay.dialects.openicl.retrievers.corpus import Corpus
 from assay.dialects.openicl.retrievers.retriever import CountingRetriever, PickedRows, pick_others
-from assay.dialects.openicl.retrievers.word_tokens import split_treebank_words, split_words
 from assay.dialects.shared.similarity import rank_best
+
+_TITLES = ("Dr", "Mr", "Mrs", "Ms", "St", "vs")
+_SENTENCE_END = re.compile(
+    r"(?<=\.)(?<!\b[A-Za-z]\.)" + "".join(rf"(?<!\b{title}\.)" for title in _TITLES) + r"[\"'”’)\]]*\s+"
+)
+_UNSPACED = (
+    "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Kana and Han
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Myanmar, Khmer
+)
+"""Characters of scripts without spaces between words."""
+_PART = re.compile(f"[{_UNSPACED}]|[^{_UNSPACED}]+")
+
+
+def split_words(text: str) -> list[str]:
+    """Return the words and marks of a text; each character of a script without spaces is a word."""
+    return [part for word in split_treebank_words(text) for part in _PART.findall(word)]
+
+
+def split_treebank_words(text: str) -> list[str]:
+    """Return the words and marks of a text, split only at spaces and marks in every script."""
+    words: list[str] = []
+    start = 0
+    for end in [*(found.end() for found in _SENTENCE_END.finditer(text)), len(text)]:
+        words += _tokenizer().tokenize(text[start:end])
+        start = end
+    return words
+
+
+@lru_cache(maxsize=1)
+def _tokenizer() -> Any:
+    from nltk.tokenize.destructive import NLTKWordTokenizer
+
+    return NLTKWordTokenizer()
+
 
 _K1 = 1.5
 """Weight of repeated words."""

@@ -43,7 +43,7 @@ def find_faults(
 
 def find_example_faults(pair: TemplatePair, rendering: RenderOptions) -> Iterator[TemplateFault]:
     """Yield the reasons why retrieved examples cannot be shown."""
-    prompt, ice = pair.shown, pair.ice
+    prompt, ice = pair.prompt_layout, pair.ice
     of = "ice_template" if pair.is_ice_alone else "prompt_template"
     if ice is None:
         yield TemplateFault(

@@ -9,12 +9,32 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from assay.core.errors import listing, suggest_name
-from assay.dialects.openicl.templates.dialogue_line import NO_PROMPT_ITEM, DialogueLine, Section
 from assay.dialects.openicl.templates.meta import MetaRole, MetaTemplate
 from assay.dialects.shared.template import TemplateFailure
+
+Section = Literal["begin", "examples", "round", "end"]
+
+NO_PROMPT_ITEM = -1
+"""The item number of lines that belong to an example."""
+
+
+class DialogueLine(NamedTuple):
+    """One line of a dialogue."""
+
+    role: str | None
+    """The role; None for a text outside the turns."""
+    text: str
+    fallback: str | None
+    """The role to use if the model does not know `role`."""
+    section: Section
+    example: int = 0
+    """The number of its example, if any; a round never spans two examples."""
+    item: int = NO_PROMPT_ITEM
+    """The number of its item in the prompt's template."""
+
 
 EXAMPLE_CACHE_SIZE = 1024
 """Cache size for the turns of examples, which many rows share."""

@@ -56,7 +56,7 @@ def find_template_traits(
     is_joined: bool,
 ) -> TemplateTraits:
     """Return the traits of templates, given whether the retriever has separators."""
-    prompt = pair.shown
+    prompt = pair.prompt_layout
     items = list_items(prompt)
     both = [*items, *list_items(pair.ice)]
     is_dialogue = has_turns(prompt)

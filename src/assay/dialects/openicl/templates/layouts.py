@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
-from assay.dialects.openicl.templates.dialogue_line import DialogueLine, Section
+from assay.dialects.openicl.templates.dialogue_turns import DialogueLine, Section
 from assay.dialects.openicl.templates.text import Row, TemplateMarks, TemplateText, fill_repeatedly
 
 

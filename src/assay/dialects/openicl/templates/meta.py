@@ -65,46 +65,46 @@ OPENCOMPASS_LOCAL_CHAT = MetaTemplate((_HUMAN, MetaRole("SYSTEM", "HUMAN"), _BOT
 """OpenCompass's default for local chat models: system texts become user turns."""
 
 
-def read_meta_template(said: object, faults: list[TemplateFault]) -> MetaTemplate | None:
+def read_meta_template(given: object, faults: list[TemplateFault]) -> MetaTemplate | None:
     """Read the meta template of a model's config; None if there is none or it is invalid."""
-    if not said:
+    if not given:
         return None
     before = len(faults)
-    if isinstance(said, Sequence) and not isinstance(said, str):
-        found = MetaTemplate(messages=tuple(filter(None, (_message(one, faults) for one in said))))
-    elif isinstance(said, Mapping):
-        found = _read(said, faults)
+    if isinstance(given, Sequence) and not isinstance(given, str):
+        found = MetaTemplate(messages=tuple(filter(None, (_message(one, faults) for one in given))))
+    elif isinstance(given, Mapping):
+        found = _read(given, faults)
     else:
-        what = f"meta_template is {describe_value(said)}, expected a dict or a list of messages"
+        what = f"meta_template is {describe_value(given)}, expected a dict or a list of messages"
         faults.append(TemplateFault(what, "write meta_template=dict(round=[...])"))
         return None
     return found if len(faults) == before else None
 
 
-def _read(said: Mapping[str, Any], faults: list[TemplateFault]) -> MetaTemplate:
-    _check_keys(said, _KEYS, "meta_template", faults)
-    if "round" not in said:
+def _read(given: Mapping[str, Any], faults: list[TemplateFault]) -> MetaTemplate:
+    _check_keys(given, _KEYS, "meta_template", faults)
+    if "round" not in given:
         faults.append(
             TemplateFault("meta_template has no 'round'", "write round=[dict(role='HUMAN', ...), ...]")
         )
-    rounds = [_role(one, "round", faults) for one in _read_list(said, "round", faults)]
-    reserved = [_role(one, "reserved_roles", faults) for one in _read_list(said, "reserved_roles", faults)]
+    rounds = [_role(one, "round", faults) for one in _read_list(given, "round", faults)]
+    reserved = [_role(one, "reserved_roles", faults) for one in _read_list(given, "reserved_roles", faults)]
     names = [one.role for one in (*rounds, *reserved) if isinstance(one, MetaRole)]
     for name in dict.fromkeys(name for name in names if names.count(name) > 1):
         faults.append(TemplateFault(f"meta_template has the role {name!r} twice", "keep one of them"))
-    begin = said.get("begin") or ""
+    begin = given.get("begin") or ""
     opening = _opening(begin, faults) if isinstance(begin, Mapping) else None
     return MetaTemplate(
         tuple(one for one in rounds if one is not None),
         tuple(one for one in reserved if isinstance(one, MetaRole)),
-        begin="" if isinstance(begin, Mapping) else _text(said, "begin", "meta_template", faults),
-        end=_text(said, "end", "meta_template", faults),
+        begin="" if isinstance(begin, Mapping) else _text(given, "begin", "meta_template", faults),
+        end=_text(given, "end", "meta_template", faults),
         opening=opening,
     )
 
 
-def _read_list(said: Mapping[str, Any], key: str, faults: list[TemplateFault]) -> Sequence[Any]:
-    value = said.get(key, [])
+def _read_list(given: Mapping[str, Any], key: str, faults: list[TemplateFault]) -> Sequence[Any]:
+    value = given.get(key, [])
     if isinstance(value, list | tuple):
         return value
     faults.append(
@@ -115,59 +115,59 @@ def _read_list(said: Mapping[str, Any], key: str, faults: list[TemplateFault]) -
     return ()
 
 
-def _role(said: object, key: str, faults: list[TemplateFault]) -> MetaRole | str | None:
+def _role(given: object, key: str, faults: list[TemplateFault]) -> MetaRole | str | None:
     of = f"meta_template.{key}"
-    if isinstance(said, str) and key == "round":
-        return said
-    if not isinstance(said, Mapping) or not isinstance(said.get("role"), str):
-        what = f"{of} has {describe_value(said)}, expected a dict with a 'role'"
+    if isinstance(given, str) and key == "round":
+        return given
+    if not isinstance(given, Mapping) or not isinstance(given.get("role"), str):
+        what = f"{of} has {describe_value(given)}, expected a dict with a 'role'"
         faults.append(TemplateFault(what, "write dict(role='HUMAN', begin='...', end='...')"))
         return None
-    _check_keys(said, _ROLE_KEYS, f"the role {said['role']!r} of {of}", faults)
-    api_role = said.get("api_role", said["role"])
-    if "api_role" in said and api_role not in CHAT_ROLES:
+    _check_keys(given, _ROLE_KEYS, f"the role {given['role']!r} of {of}", faults)
+    api_role = given.get("api_role", given["role"])
+    if "api_role" in given and api_role not in CHAT_ROLES:
         what = f"api_role is {api_role!r}, expected one of {listing(CHAT_ROLES)}"
         faults.append(
             TemplateFault(f"{of}: {what}{suggest_name(str(api_role), CHAT_ROLES)}", "write api_role='HUMAN'")
         )
-    begin, end, prompt = (_text(said, one, of, faults) for one in ("begin", "end", "prompt"))
-    return MetaRole(said["role"], api_role, begin, end, prompt, bool(said.get("generate", False)))
+    begin, end, prompt = (_text(given, one, of, faults) for one in ("begin", "end", "prompt"))
+    return MetaRole(given["role"], api_role, begin, end, prompt, bool(given.get("generate", False)))
 
 
-def _opening(said: Mapping[str, Any], faults: list[TemplateFault]) -> Message | None:
-    role = CHAT_ROLES.get(str(said.get("api_role", said.get("role"))))
-    if role is not None and isinstance(said.get("prompt"), str):
-        return Message(role, said["prompt"])
+def _opening(given: Mapping[str, Any], faults: list[TemplateFault]) -> Message | None:
+    role = CHAT_ROLES.get(str(given.get("api_role", given.get("role"))))
+    if role is not None and isinstance(given.get("prompt"), str):
+        return Message(role, given["prompt"])
     what = (
-        f"meta_template.begin is {describe_value(said)}, expected a text or a dict with a role and a prompt"
+        f"meta_template.begin is {describe_value(given)}, expected a text or a dict with a role and a prompt"
     )
     faults.append(TemplateFault(what, "write begin=dict(role='SYSTEM', api_role='SYSTEM', prompt='...')"))
     return None
 
 
-def _message(said: object, faults: list[TemplateFault]) -> Message | None:
+def _message(given: object, faults: list[TemplateFault]) -> Message | None:
     if (
-        isinstance(said, Mapping)
-        and said.get("role") in get_args(Role)
-        and isinstance(said.get("content"), str)
+        isinstance(given, Mapping)
+        and given.get("role") in get_args(Role)
+        and isinstance(given.get("content"), str)
     ):
-        return Message(said["role"], said["content"])
-    what = f"meta_template has {describe_value(said)}, expected a message with a role and a content"
+        return Message(given["role"], given["content"])
+    what = f"meta_template has {describe_value(given)}, expected a message with a role and a content"
     faults.append(
         TemplateFault(what, f"write dict(role=..., content=...); the roles are {listing(get_args(Role))}")
     )
     return None
 
 
-def _check_keys(said: Mapping[str, Any], known: Sequence[str], of: str, faults: list[TemplateFault]) -> None:
-    for key in said:
+def _check_keys(given: Mapping[str, Any], known: Sequence[str], of: str, faults: list[TemplateFault]) -> None:
+    for key in given:
         if key not in known:
             what = f"{of} has the unknown key {key!r}{suggest_name(str(key), known)}"
             faults.append(TemplateFault(what, f"supported: {listing(known)}"))
 
 
-def _text(said: Mapping[str, Any], key: str, of: str, faults: list[TemplateFault]) -> str:
-    value = said.get(key) or ""
+def _text(given: Mapping[str, Any], key: str, of: str, faults: list[TemplateFault]) -> str:
+    value = given.get(key) or ""
     if isinstance(value, str):
         return value
     faults.append(

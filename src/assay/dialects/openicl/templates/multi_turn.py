@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from assay.dialects.openicl.templates.dialogue_line import DialogueLine
+from assay.dialects.openicl.templates.dialogue_turns import DialogueLine
 from assay.dialects.openicl.templates.layouts import TemplateItem
 from assay.dialects.openicl.templates.text import Row
 from assay.dialects.shared.template import TemplateFailure
@@ -31,14 +31,14 @@ class MultiTurnLayout:
         self.items = tuple(items)
         self._is_faithful = is_faithful
         round_ = [item for item in items if item.section == "round"]
-        self._asked = [item for item in round_ if item.role != "BOT"]
+        self._prompt_items = [item for item in round_ if item.role != "BOT"]
         self._answered = [item for item in round_ if item.role == "BOT"]
 
     def exchanges(self, row: Row) -> list[Exchange]:
         """Return the turns of a row."""
         found: list[Exchange] = []
         for values, is_answered in self._turns(row):
-            user = "\n".join(item.text.fill(values) for item in self._asked)
+            user = "\n".join(item.text.fill(values) for item in self._prompt_items)
             reference = "\n".join(item.text.fill(values) for item in self._answered) if is_answered else None
             found.append(Exchange(user, reference))
         return found
@@ -57,15 +57,15 @@ class MultiTurnLayout:
                 )
             if section == "round":
                 for number, (values, _) in enumerate(turns[: turn + 1]):
-                    said = [*self._asked, *(self._answered if number < turn else ())]
+                    items = [*self._prompt_items, *(self._answered if number < turn else ())]
                     lines += [
-                        DialogueLine(one.role, one.text.fill(values), one.fallback, "round") for one in said
+                        DialogueLine(one.role, one.text.fill(values), one.fallback, "round") for one in items
                     ]
         return lines
 
     def _turns(self, row: Row) -> list[tuple[Row, bool]]:
         """Return the values of every turn, and whether the dataset has its answer."""
-        asked, answered = (self._lists(row, items) for items in (self._asked, self._answered))
+        asked, answered = (self._lists(row, items) for items in (self._prompt_items, self._answered))
         if self._is_faithful:
             both = {**asked, **answered}
             n = min(map(len, both.values()), default=0)

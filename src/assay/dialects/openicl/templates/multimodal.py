@@ -22,7 +22,7 @@ from assay.core.media import Medium, Part, Text
 from assay.core.origin import Origin
 from assay.core.prompt import Message, Role
 from assay.dialects.openicl.media import CONTENT, MEDIA_DIFFERENCES, split_content
-from assay.dialects.shared.media_parts import build_media_part, clip_address
+from assay.dialects.shared.messages import build_media_part, clip_address
 from assay.sources.media_formats import BrokenMedia
 
 _ROLES: dict[str, Role] = {"HUMAN": "user", "BOT": "assistant", "SYSTEM": "system"}

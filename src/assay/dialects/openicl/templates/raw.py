@@ -9,7 +9,7 @@ import msgspec
 
 from assay.core.errors import listing, suggest_name
 from assay.core.prompt import Message, Role
-from assay.dialects.openicl.templates.dialogue_line import DialogueLine
+from assay.dialects.openicl.templates.dialogue_turns import DialogueLine
 from assay.dialects.openicl.templates.layouts import TemplateItem
 from assay.dialects.openicl.templates.meta import CHAT_ROLES
 from assay.dialects.openicl.templates.template_problems import TemplateFault, describe_value
@@ -86,16 +86,16 @@ def _read_column_messages(row: Row, column: str) -> Iterator[Message]:
 
 
 def read_raw_layout(
-    said: Mapping[str, Any], is_faithful: bool, faults: list[TemplateFault]
+    given: Mapping[str, Any], is_faithful: bool, faults: list[TemplateFault]
 ) -> RawLayout | None:
     """Read the arguments of a `RawPromptTemplate`; add faults and return None if they are invalid."""
     before = len(faults)
-    messages = said.get("messages")
+    messages = given.get("messages")
     if not isinstance(messages, list | tuple):
         what = f"messages is {describe_value(messages)}, expected a list of messages"
         faults.append(TemplateFault(what, "write messages=[dict(role='user', content='...')]"))
         return None
-    token = said.get("ice_token", "</E>")
+    token = given.get("ice_token", "</E>")
     marks = TemplateMarks(is_faithful=is_faithful)
     parts: list[TemplateItem | _ExpandedColumn | None] = []
     for at, one in enumerate(messages):
@@ -124,22 +124,22 @@ def read_raw_layout(
                     f"{place} is {describe_value(one)}, expected a dict", "write dict(role=..., content=...)"
                 )
             )
-    is_filled = said.get("format_variables", True) is not False
+    is_filled = given.get("format_variables", True) is not False
     return RawLayout(parts, is_filled=is_filled) if len(faults) == before else None
 
 
-def _check_message(said: Mapping[str, Any], place: str, faults: list[TemplateFault]) -> None:
+def _check_message(given: Mapping[str, Any], place: str, faults: list[TemplateFault]) -> None:
     keys = ("role", "content")
-    for key in said:
+    for key in given:
         if key not in keys:
             what = f"{place} has the unknown key {key!r}{suggest_name(str(key), (*keys, 'expand_column'))}"
             faults.append(
                 TemplateFault(what, "write dict(role=..., content=...), or dict(expand_column=...)")
             )
-    if said.get("role") not in _ROLES:
-        role = str(said.get("role"))
+    if given.get("role") not in _ROLES:
+        role = str(given.get("role"))
         what = f"{place} has the role {role!r}, expected one of {listing(_ROLES)}{suggest_name(role, _ROLES)}"
         faults.append(TemplateFault(what, "write role='user'"))
-    if not isinstance(said.get("content"), str):
-        what = f"the content of {place} is {describe_value(said.get('content'))}, expected a text"
+    if not isinstance(given.get("content"), str):
+        what = f"the content of {place} is {describe_value(given.get('content'))}, expected a text"
         faults.append(TemplateFault(what, "write content='...'"))

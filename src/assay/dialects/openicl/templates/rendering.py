@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from assay.core.prompt import Message, Prompt, final_text
-from assay.dialects.openicl.templates.dialogue_line import DialogueLine
-from assay.dialects.openicl.templates.dialogue_turns import DialogueWalker, MetaTurn
+from assay.dialects.openicl.templates.dialogue_turns import DialogueLine, DialogueWalker, MetaTurn
 from assay.dialects.openicl.templates.meta import (
     CHAT_META_TEMPLATE,
     CHAT_ROLES,
@@ -93,25 +92,25 @@ class Renderer:
         return merge_messages(self._meta.messages, messages) if self._meta else messages
 
     def _messages(self, turns: Iterable[MetaTurn]) -> RenderedPrompt:
-        said: list[_PendingMessage] = []
+        pending: list[_PendingMessage] = []
         for turn in turns:
             if turn.is_open:
                 break
-            saying = self._build_message(turn)
-            if saying is not None:
-                _append_message(said, saying)
+            line = self._build_message(turn)
+            if line is not None:
+                _append_message(pending, line)
         if self._skips_empty:
             kept: list[_PendingMessage] = []
-            for saying in said:
-                if saying.text:
-                    _append_message(kept, saying)
-            said = kept
+            for line in pending:
+                if line.text:
+                    _append_message(kept, line)
+            pending = kept
         opening = self._meta.opening if self._meta else None
-        messages = tuple(Message(CHAT_ROLES[one.api_role], one.text) for one in said)
+        messages = tuple(Message(CHAT_ROLES[one.api_role], one.text) for one in pending)
         messages = self.merged((opening, *messages) if opening else messages)
         if not messages:
             raise TemplateFailure("the prompt is empty")
-        return RenderedPrompt(messages, said[-1].places if said else {})
+        return RenderedPrompt(messages, pending[-1].places if pending else {})
 
     def _build_message(self, turn: MetaTurn) -> _PendingMessage | None:
         """Return the chat message of a turn; None if it is empty."""
@@ -136,14 +135,14 @@ class _PendingMessage(NamedTuple):
     places: dict[int, int]
 
 
-def _append_message(said: list[_PendingMessage], saying: _PendingMessage) -> None:
+def _append_message(given: list[_PendingMessage], saying: _PendingMessage) -> None:
     """Append a message; merge adjacent messages of one role."""
-    if not said or said[-1].api_role != saying.api_role:
-        said.append(saying)
+    if not given or given[-1].api_role != saying.api_role:
+        given.append(saying)
         return
-    _, text, places = said[-1]
+    _, text, places = given[-1]
     moved = {item: place + len(text) + 1 for item, place in saying.places.items()}
-    said[-1] = _PendingMessage(saying.api_role, f"{text}\n{saying.text}", {**moved, **places})
+    given[-1] = _PendingMessage(saying.api_role, f"{text}\n{saying.text}", {**moved, **places})
 
 
 def _render_text(turns: Iterable[MetaTurn], meta: MetaTemplate) -> RenderedPrompt:

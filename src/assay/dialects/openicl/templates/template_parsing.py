@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, TypeGuard
 
 from assay.core.errors import listing, suggest_name
 from assay.core.prompt import Message
-from assay.dialects.openicl.templates.dialogue_line import Section
+from assay.dialects.openicl.templates.dialogue_turns import Section
 from assay.dialects.openicl.templates.layouts import (
     DialogueLayout,
     StringLayout,
@@ -65,7 +65,7 @@ class TemplatePair(NamedTuple):
     """Whether the ice template is also the prompt's template."""
 
     @property
-    def shown(self) -> TemplateLayout | None:
+    def prompt_layout(self) -> TemplateLayout | None:
         """Return the template of the prompt."""
         return self.ice if self.is_ice_alone else self.prompt
 
@@ -94,10 +94,10 @@ def read_template(
 
 
 def _prompt_template(
-    said: Mapping[str, Any], is_faithful: bool, faults: list[TemplateFault]
+    given: Mapping[str, Any], is_faithful: bool, faults: list[TemplateFault]
 ) -> TemplateLayout | None:
-    marks = _marks(said, is_faithful, faults)
-    template = said.get("template")
+    marks = _marks(given, is_faithful, faults)
+    template = given.get("template")
     if isinstance(template, str):
         return _string(template, marks, "the template", faults)
     if isinstance(template, Mapping) and template:
@@ -112,9 +112,9 @@ def _prompt_template(
 
 
 def _multi_turn(
-    said: Mapping[str, Any], is_faithful: bool, faults: list[TemplateFault]
+    given: Mapping[str, Any], is_faithful: bool, faults: list[TemplateFault]
 ) -> TemplateLayout | None:
-    template = said.get("template")
+    template = given.get("template")
     if not isinstance(template, Mapping):
         what = f"the template is {describe_value(template)}, expected a dialogue of one round"
         faults.append(
@@ -137,17 +137,17 @@ TEMPLATE_MAKERS: dict[str, tuple[tuple[str, ...], LayoutMaker]] = {
 """Every kind of template: its arguments, and the function that builds its layout."""
 
 
-def _marks(said: Mapping[str, Any], is_faithful: bool, faults: list[TemplateFault]) -> TemplateMarks:
+def _marks(given: Mapping[str, Any], is_faithful: bool, faults: list[TemplateFault]) -> TemplateMarks:
     found: dict[str, str | None] = {}
     for key in ("ice_token", "sep_token"):
-        value = said.get(key)
+        value = given.get(key)
         if not isinstance(value, str | None):
             faults.append(
                 TemplateFault(f"{key} is {describe_value(value)}, expected a text", f"write {key}='</E>'")
             )
             value = None
         found[key] = value or None
-    tokens = said.get("column_token_map")
+    tokens = given.get("column_token_map")
     if tokens is not None and not _is_token_map(tokens):
         what = f"column_token_map is {describe_value(tokens)}, expected a dict of column to token"
         faults.append(TemplateFault(what, "write column_token_map={'question': '</Q>'}"))
@@ -170,9 +170,9 @@ def _string(raw: str, marks: TemplateMarks, place: str, faults: list[TemplateFau
     return StringLayout(raw, marks)
 
 
-def _label_map(said: Mapping[Any, Any], marks: TemplateMarks, faults: list[TemplateFault]) -> LabelLayouts:
+def _label_map(given: Mapping[Any, Any], marks: TemplateMarks, faults: list[TemplateFault]) -> LabelLayouts:
     found: LabelLayouts = {}
-    for label, entry in said.items():
+    for label, entry in given.items():
         place = f"the template of label {label!r}"
         if isinstance(entry, str):
             found[label] = _string(entry, marks, place, faults)
@@ -186,19 +186,19 @@ def _label_map(said: Mapping[Any, Any], marks: TemplateMarks, faults: list[Templ
 
 
 def _dialogue(
-    said: Mapping[str, Any], marks: TemplateMarks, place: str, faults: list[TemplateFault]
+    given: Mapping[str, Any], marks: TemplateMarks, place: str, faults: list[TemplateFault]
 ) -> DialogueLayout:
-    for key in said:
+    for key in given:
         if key not in SECTIONS:
             what = f"{place} has the unknown key {key!r}{suggest_name(str(key), SECTIONS)}"
             faults.append(TemplateFault(what, f"supported: {listing(SECTIONS)}"))
-    if "round" not in said:
+    if "round" not in given:
         faults.append(
             TemplateFault(f"{place} has no 'round'", "write round=[dict(role='HUMAN', prompt='...')]")
         )
     items: list[TemplateItem] = []
     for section in SECTIONS:
-        entries = said.get(section, [])
+        entries = given.get(section, [])
         if isinstance(entries, str | Mapping) and section != "round":
             entries = [entries]
         if not isinstance(entries, list | tuple):

@@ -10,7 +10,7 @@ from assay.core.difference import Difference, select_differences
 from assay.core.errors import listing, suggest_name
 from assay.core.prompt import Message, Prompt
 from assay.dialects.openicl.templates.checks import find_example_faults, find_faults
-from assay.dialects.openicl.templates.dialogue_line import DialogueLine
+from assay.dialects.openicl.templates.dialogue_turns import DialogueLine
 from assay.dialects.openicl.templates.differences import (
     TEMPLATE_DIFFERENCES,
     find_template_traits,
@@ -60,7 +60,7 @@ class ExampleRenderer:
         self._none = Examples(self._end if is_faithful else "")
         self._last: tuple[Sequence[Row], Examples] = ((), self._none)
 
-    def shown(self, shots: Sequence[Row]) -> Examples:
+    def render_shots(self, shots: Sequence[Row]) -> Examples:
         """Return examples for a prompt of text or turns."""
         if not shots:
             return self._none
@@ -79,12 +79,12 @@ class ExampleRenderer:
         return [message for row in shots for message in self._ice.messages(row, ())]
 
     def _rendered(self, shots: Sequence[Row]) -> Examples:
-        said = [self._layout(row).example(row) for row in shots]
-        texts = [one for one in said if isinstance(one, str)]
-        if len(texts) == len(said):
+        rendered = [self._layout(row).example(row) for row in shots]
+        texts = [one for one in rendered if isinstance(one, str)]
+        if len(texts) == len(rendered):
             return Examples(self._separator.join(texts) + self._end)
         lines: list[DialogueLine] = []
-        for number, one in enumerate(said):
+        for number, one in enumerate(rendered):
             spoken = [DialogueLine(None, one, None, "examples")] if isinstance(one, str) else one
             lines += [line._replace(example=number) for line in spoken]
             if self._separator:
@@ -166,7 +166,7 @@ class Templates:
             self._read(ice, "ice_template"),
             is_ice_alone=prompt is None,
         )
-        self._prompt = self._pair.shown
+        self._prompt = self._pair.prompt_layout
         if prompt is None and ice is None:
             what = "there is neither a prompt_template nor an ice_template"
             self._faults.append(
@@ -234,10 +234,10 @@ class Templates:
         if self._output_column is not None and not shows_gold:
             row = {**row, self._output_column: self._replace_token}
         if isinstance(template, StringLayout | DialogueLayout):
-            said = template.say(row, self._examples.shown(shots))
-            if isinstance(said, str):
-                return self._renderer.show_text(said, is_generation=True)
-            return self._renderer.show(said, is_generation=True).prompt
+            rendered = template.say(row, self._examples.render_shots(shots))
+            if isinstance(rendered, str):
+                return self._renderer.show_text(rendered, is_generation=True)
+            return self._renderer.show(rendered, is_generation=True).prompt
         messages = _drop_empty_reply(template.messages(row, self._examples.messages(shots)))
         if self._rendering.is_chat:
             return self._renderer.merged(messages)
@@ -275,21 +275,21 @@ class Templates:
             shots = () if self._rendering.is_faithful else shots
             messages = template.messages(row, self._examples.messages(shots))
             return self._started(self._render_with_reply(messages, len(template.items) - 1), row, Examples())
-        examples = self._examples.shown(shots)
-        said = template.say(row, examples)
-        if isinstance(said, str):
-            labelled = self._started(RenderedPrompt(said, {0: 0}), row, examples)
+        examples = self._examples.render_shots(shots)
+        rendered = template.say(row, examples)
+        if isinstance(rendered, str):
+            labelled = self._started(RenderedPrompt(rendered, {0: 0}), row, examples)
             at = template.items[0].text.separated_at
             if at < 0:
                 return labelled
             return labelled._replace(answer=len(template.items[0].text.until(at).fill(row, examples.text)))
-        return self._started(self._render_with_answer(said), row, examples)
+        return self._started(self._render_with_answer(rendered), row, examples)
 
     def find_examples(self, prompt: Prompt, shots: Sequence[Row]) -> tuple[int, int] | None:
         """Return the start and end of the examples in a prompt of one text; None if they cannot be found."""
         if not shots or not isinstance(prompt, str):
             return None
-        examples = self._examples.shown(shots)
+        examples = self._examples.render_shots(shots)
         shown: Prompt = examples.text
         if examples.lines:
             shown = self._renderer.show(examples.lines, is_generation=False).prompt
@@ -326,14 +326,14 @@ class Templates:
         is_there = place is not None and self._differing is not None and self._differing.item == last
         return RenderedPrompt(shown.prompt, {last: place} if is_there and place is not None else {})
 
-    def _started(self, shown: RenderedPrompt, row: Row, examples: Examples) -> LabelledPrompt:
-        place = None if self._differing is None else shown.place_of(self._differing.item)
+    def _started(self, rendered: RenderedPrompt, row: Row, examples: Examples) -> LabelledPrompt:
+        place = None if self._differing is None else rendered.place_of(self._differing.item)
         if place is None or self._differing is None:
-            return LabelledPrompt(shown.prompt, 0)
+            return LabelledPrompt(rendered.prompt, 0)
         item, lead = self._differing
-        if lead is not None and item in shown.places:
+        if lead is not None and item in rendered.places:
             place += len(lead.fill(row, examples.text))
-        return LabelledPrompt(shown.prompt, find_white_space_start(shown.prompt, place))
+        return LabelledPrompt(rendered.prompt, find_white_space_start(rendered.prompt, place))
 
     def _find_label_difference(self) -> _LabelDifference | None:
         if isinstance(self._prompt, dict):

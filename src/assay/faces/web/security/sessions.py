@@ -33,8 +33,8 @@ def accept_one_token(token: str, role: Role) -> TokenLookup:
 
     bearer = Bearer("visitor", role)
 
-    def who(shown: str) -> Bearer | None:
-        return bearer if hmac.compare_digest(shown.encode(errors="surrogatepass"), expected) else None
+    def who(secret: str) -> Bearer | None:
+        return bearer if hmac.compare_digest(secret.encode(errors="surrogatepass"), expected) else None
 
     return who
 
@@ -116,6 +116,6 @@ class Sessions:
         return ""
 
 
-def _evict_oldest(kept: OrderedDict[bytes, _KnownToken] | OrderedDict[str, _Session]) -> None:
-    while len(kept) > _AT_MOST:
-        kept.popitem(last=False)
+def _evict_oldest(entries: OrderedDict[bytes, _KnownToken] | OrderedDict[str, _Session]) -> None:
+    while len(entries) > _AT_MOST:
+        entries.popitem(last=False)

@@ -319,7 +319,7 @@ def _list_messages(prompt: Prompt, output: Output, later: Sequence[str]) -> Iter
         if index < len(later):
             said.append(Message("user", later[index]))
     for number, message in enumerate(said):
-        yield {"turn_idx": number, "role": message.role, "content": message.shown}
+        yield {"turn_idx": number, "role": message.role, "content": message.display_text}
 
 
 def _list_attributions(score: Score | None) -> list[dict[str, Any]]:
@@ -360,13 +360,13 @@ def _find_error(result: StoredResult) -> str | None:
 def _find_question(prompt: Prompt) -> str:
     if isinstance(prompt, str):
         return prompt
-    return next((one.shown for one in reversed(prompt) if one.role == "user"), "")
+    return next((one.display_text for one in reversed(prompt) if one.role == "user"), "")
 
 
 def _write_prompt(prompt: Prompt) -> str:
     if isinstance(prompt, str):
         return prompt
-    return json.dumps([{"role": one.role, "content": one.shown} for one in prompt], ensure_ascii=False)
+    return json.dumps([{"role": one.role, "content": one.display_text} for one in prompt], ensure_ascii=False)
 
 
 def _read_stamp(time: str) -> int:

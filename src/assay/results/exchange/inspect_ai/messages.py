@@ -43,7 +43,8 @@ def read_question(sample: Sample) -> Any:
     if isinstance(sample.input, str):
         return _resolve(sample.input, sample.attachments)
     return [
-        {"role": one.role, "content": _read_message(one, sample.attachments).shown} for one in sample.input
+        {"role": one.role, "content": _read_message(one, sample.attachments).display_text}
+        for one in sample.input
     ]
 
 
@@ -162,7 +163,7 @@ def _read_medium(kind: str, part: Mapping[str, Any], attachments: Mapping[str, s
 
 def _read_text(content: Content, attachments: Mapping[str, str]) -> str:
     joined = _join(_read_parts(content, attachments))
-    return joined if isinstance(joined, str) else Message("assistant", joined).shown
+    return joined if isinstance(joined, str) else Message("assistant", joined).display_text
 
 
 def _read_reasoning(content: Content, attachments: Mapping[str, str]) -> str | None:

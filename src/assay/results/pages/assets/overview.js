@@ -3,6 +3,7 @@
 import { el, userText } from "./dom.js";
 import { setState } from "./address.js";
 import { histogram, intervalBars, reliability } from "./charts.js";
+import { countedFold } from "./folds.js";
 import { count, NOT_KNOWN, part, plain, seconds } from "./numbers.js";
 
 const MANY = 14;
@@ -57,7 +58,7 @@ export function scores(run) {
   const shown = means.length ? means : heads;
   const { manifest } = run;
   const disagreeing = total(manifest.disagreements);
-  const untold = total(manifest.agreement_untold);
+  const nUnknown = total(manifest.agreement_untold);
   return [
     el("header", { class: "run-head" },
       el("p", { class: "kicker" }, userText(run.name)),
@@ -68,13 +69,12 @@ export function scores(run) {
     shown.length > MANY ? el("p", { class: "faint" }, `and ${count(shown.length - MANY)} more below`) : null,
     disagreeing ? el("p", { class: "note" }, `The methods disagree on ${count(disagreeing)} samples. `,
       el("button", { type: "button", class: "link", onclick: () => { setState({ show: "disagree" }); document.getElementById("samples").scrollIntoView(); } }, "Show them")) : null,
-    untold ? el("p", { class: "note" }, `Agreement is unknown for ${count(untold)} samples: the methods do not return comparable answers.`) : null,
+    nUnknown ? el("p", { class: "note" }, `Agreement is unknown for ${count(nUnknown)} samples: the methods do not return comparable answers.`) : null,
   ];
 }
 
-function folded(n, title, content) {
-  if (n <= MANY) return [el("h3", {}, title), content];
-  return el("details", { class: "fold" }, el("summary", {}, title, el("span", { class: "faint" }, ` ${count(n)}`)), content);
+function foldIfMany(n, title, content) {
+  return n <= MANY ? [el("h3", {}, title), content] : countedFold(title, n, content);
 }
 
 // The breakdown of the scores: by category, by task or subset, and by group; one list for each method.
@@ -97,11 +97,11 @@ export function parts(run) {
     const shares = rows.filter((row) => row.is_share);
     const others = rows.filter((row) => !row.is_share);
     const named = (row) => (!title.startsWith("Groups") ? { ...row, label: run.manifest.tasks.length > 1 ? row.label : "", note: row.method } : row);
-    for (const some of [shares, others]) if (some.length) found.push(folded(some.length, title, intervalBars(some.map(named), { label: title, onchoose: go })));
+    for (const some of [shares, others]) if (some.length) found.push(foldIfMany(some.length, title, intervalBars(some.map(named), { label: title, onchoose: go })));
   }
   const others = run.rows.filter((row) => !row.is_listed && row.group === null);
   if (others.length) {
-    found.push(el("details", { class: "fold" }, el("summary", {}, "Other metrics", el("span", { class: "faint" }, ` ${count(others.length)}`)),
+    found.push(countedFold("Other metrics", others.length,
       facts(["task", "method", "metric", "value", "95 % interval"], others.map((row) => [row.label, row.method.split(" ")[0], row.metric, row.shown, row.interval]))));
   }
   return found.length ? [el("h2", {}, "Breakdown"), ...found] : [];
@@ -128,10 +128,6 @@ function facts(headings, rows) {
     el("tbody", {}, rows.map((row) => el("tr", {}, row.map((text, nth) => el(nth ? "td" : "th", nth ? {} : { scope: "row" }, userText(shown(text)))))))));
 }
 
-function fold(title, n, content) {
-  return el("details", { class: "fold" }, el("summary", {}, title, n === null ? null : el("span", { class: "faint" }, ` ${count(n)}`)), content);
-}
-
 // How the answers were rescored after the run: options, time and version.
 function scoringFacts(scoring) {
   return [["scoring", `${scoring.number}, ${scoring.label}`], ["made", scoring.made], ...Object.entries(scoring.chosen ?? {}), ["version", scoring.versions?.assay]];
@@ -143,8 +139,8 @@ function importedFacts(log) {
   const settings = Object.entries(log.settings ?? {});
   const own = (log.metrics ?? []).map((one) => [one.task, one.metric, one.value, one.stderr, one.n]);
   return [el("h3", {}, "Imported from a log"), facts(["fact", "value"], from),
-    settings.length ? fold("Settings in the log", settings.length, facts(["setting", "value"], settings)) : null,
-    own.length ? fold("The log's own numbers", own.length, facts(["task", "metric", "value", "standard error", "samples"], own)) : null];
+    settings.length ? countedFold("Settings in the log", settings.length, facts(["setting", "value"], settings)) : null,
+    own.length ? countedFold("The log's own numbers", own.length, facts(["task", "metric", "value", "standard error", "samples"], own)) : null];
 }
 
 // How the run was set up: settings with their sources, tasks, differences from the original, model and versions.
@@ -159,7 +155,7 @@ export function setup(run) {
     const key = JSON.stringify([name, original, here]);
     seen.set(key, [...(seen.get(key) ?? []), task]);
   }
-  const quirkRows = [...seen].map(([key, tasks]) => [...JSON.parse(key), tasks.length > 3 ? `${tasks.length} tasks` : tasks.join(", ")]);
+  const differenceRows = [...seen].map(([key, tasks]) => [...JSON.parse(key), tasks.length > 3 ? `${tasks.length} tasks` : tasks.join(", ")]);
   const costs = (manifest.costs ?? []).map((cost) => [cost.task, cost.method, count(cost.n_requests), count(cost.n_prompt_tokens), count(cost.n_scored_tokens), count(cost.n_generated_tokens), seconds(cost.seconds)]);
   const identity = (model) => [["name", model.name], ["backend", model.backend], ["weights", model.weights], ["revision", model.revision], ["dtype", model.dtype], ["chat template", model.template], ...Object.entries(model.args ?? {})].filter(([, value]) => value !== undefined && value !== "");
   const known = (name) => manifest.tasks.map((task) => [task.name, task.dialect, task.source, task.methods.join(", "), `${count(task.n_samples)} of ${count(task.n_rows)}`, task.data_hash]);
@@ -171,14 +167,14 @@ export function setup(run) {
     manifest.scoring ? [el("h3", {}, "Rescored"), facts(["fact", "value"], scoringFacts(manifest.scoring))] : null,
     manifest.imported ? importedFacts(manifest.imported) : el("h3", {}, "Non-default settings"),
     manifest.imported ? null : chosen.length ? facts(["setting", "value", "from"], chosen.map(line)) : el("p", { class: "faint" }, "None: all settings have their default values."),
-    manifest.imported ? null : fold("Default settings", settings.length - chosen.length, facts(["setting", "value", "from"], settings.filter(([, setting]) => setting.source === "default").map(line))),
-    quirkRows.length ? fold("Differences from the original system, actual or possible", quirkRows.length, facts(["difference", "original", "this run", "tasks"], quirkRows)) : null,
-    fold("Tasks", manifest.tasks.length, [facts(["task", "format", "source", "methods", "rows", "data hash"], known()),
+    manifest.imported ? null : countedFold("Default settings", settings.length - chosen.length, facts(["setting", "value", "from"], settings.filter(([, setting]) => setting.source === "default").map(line))),
+    differenceRows.length ? countedFold("Differences from the original system, actual or possible", differenceRows.length, facts(["difference", "original", "this run", "tasks"], differenceRows)) : null,
+    countedFold("Tasks", manifest.tasks.length, [facts(["task", "format", "source", "methods", "rows", "data hash"], known()),
       manifest.tasks.length <= 3 ? manifest.tasks.map((task) => [el("h3", {}, userText(task.name)), facts(["setting", "value"], Object.entries(task.settings ?? {}))]) : null]),
-    fold("Model", null, facts(["fact", "value"], identity(manifest.model))),
-    manifest.judge ? fold("Judge", null, facts(["fact", "value"], identity(manifest.judge))) : null,
-    costs.length ? fold("Cost", null, facts(["task", "method", "requests", "prompt tokens", "scored tokens", "generated tokens", "time"], costs)) : null,
-    fold("Counters and versions", null, facts(["fact", "value"], [["run", manifest.id], ["started", manifest.started], ["finished", manifest.finished], ...Object.entries(manifest.stats ?? {}), ...Object.entries(manifest.versions)])),
+    countedFold("Model", null, facts(["fact", "value"], identity(manifest.model))),
+    manifest.judge ? countedFold("Judge", null, facts(["fact", "value"], identity(manifest.judge))) : null,
+    costs.length ? countedFold("Cost", null, facts(["task", "method", "requests", "prompt tokens", "scored tokens", "generated tokens", "time"], costs)) : null,
+    countedFold("Counters and versions", null, facts(["fact", "value"], [["run", manifest.id], ["started", manifest.started], ["finished", manifest.finished], ...Object.entries(manifest.stats ?? {}), ...Object.entries(manifest.versions)])),
   ];
 }
 

@@ -73,7 +73,7 @@ class TaskResults:
         self.track = track
         self._author = author
         self._inner = inner
-        self._kept: list[_PendingDocument] = []
+        self._pending: list[_PendingDocument] = []
         self._wanted: tuple[str, ...] = ()
 
     def choose(self, names: Sequence[str]) -> None:
@@ -91,17 +91,17 @@ class TaskResults:
         )
         values = self._author.values(sample, answers)
         answer = self._author.answer(sample, answers)
-        self._kept.append(_PendingDocument(sample, get_task(answers), values, inner, answer, cut))
+        self._pending.append(_PendingDocument(sample, get_task(answers), values, inner, answer, cut))
 
     def finish(self) -> Evaluation:
         """Call the author's functions, and return every sample's score."""
-        judged = [document.values for document in self._kept if not isinstance(document.values, Failure)]
+        judged = [document.values for document in self._pending if not isinstance(document.values, Failure)]
         aggregates = self._build_aggregates(judged)
         values = evaluate_metrics(aggregates, judged, judged, self._wanted)
         deciding = self._find_deciding(values)
         scores = [
             self._score(document, values, deciding, row)
-            for document, row in zip(self._kept, self._rows, strict=True)
+            for document, row in zip(self._pending, self._rows, strict=True)
         ]
         return Evaluation(
             scores,
@@ -115,7 +115,7 @@ class TaskResults:
     def _rows(self) -> list[int | None]:
         """Map each sample to its position among those that have values."""
         places = count()
-        return [None if isinstance(document.values, Failure) else next(places) for document in self._kept]
+        return [None if isinstance(document.values, Failure) else next(places) for document in self._pending]
 
     def _build_aggregates(self, judged: Sequence[Mapping[str, Any]]) -> list[_Aggregate]:
         """Return the metrics: the deciding one first, the others in the author's order."""

@@ -83,7 +83,7 @@ class AuthorMetrics:
         self.track = track
         self._author = author
         self._inner = inner
-        self._kept: list[_PendingSample] = []
+        self._pending: list[_PendingSample] = []
         self._wanted: tuple[str, ...] = ()
 
     def choose(self, names: Sequence[str]) -> None:
@@ -108,13 +108,13 @@ class AuthorMetrics:
             if isinstance(answered.response.outcome, Completion)
             for output in answered.response.outcome.outputs
         )
-        self._kept.append(_PendingSample(sample, get_task(answers), self._author.raw(answers), inner, cut))
+        self._pending.append(_PendingSample(sample, get_task(answers), self._author.raw(answers), inner, cut))
 
     def finish(self) -> Evaluation:
         """Call the metrics, and return every sample's score."""
-        if not self._kept:
+        if not self._pending:
             return Evaluation(())
-        rows = {self._author.row(pending.sample.id): pending for pending in self._kept}
+        rows = {self._author.row(pending.sample.id): pending for pending in self._pending}
         predictions = self._predictions(rows)
         references = list(self._author.references())
         usable = [number for number, pending in sorted(rows.items()) if not isinstance(pending.raw, Failure)]
@@ -138,7 +138,7 @@ class AuthorMetrics:
             self._score(
                 pending, predictions, references, values, by_row.get(self._author.row(pending.sample.id))
             )
-            for pending in self._kept
+            for pending in self._pending
         ]
         return Evaluation(
             scores,

@@ -66,13 +66,13 @@ class RowAnswerReader:
     def read(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> RowAnswers:
         """Return the answers; raise Unscorable if a request failed."""
         outputs = collect_outputs(answers)
-        found = [self.found(output.text, sample) for output in outputs]
+        found = [self.read_answer(output.text, sample) for output in outputs]
         first = found[0]
         texts = tuple(one.answer for one in found)
         is_truncated = any(output.finish is Finish.LENGTH for output in outputs)
         return RowAnswers(sample, get_task(answers), texts, first.span, first.rule, is_truncated)
 
-    def found(self, text: str, sample: Sample) -> Extraction:
+    def read_answer(self, text: str, sample: Sample) -> Extraction:
         """Return the answer in one output, and what found it."""
         if self._extract is not None:
             return self._extract(text, sample)

@@ -195,7 +195,7 @@ class RowCorpus:
             for one in named
             if one.type in BATCH_METRICS
         ]
-        self._kept: list[RowAnswers | Score] = []
+        self._pending_rows: list[RowAnswers | Score] = []
 
     @property
     def needs_judge(self) -> bool:
@@ -210,11 +210,11 @@ class RowCorpus:
 
     def add(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> None:
         """Add one sample."""
-        self._kept.append(self._rows.read(sample, answers))
+        self._pending_rows.append(self._rows.read(sample, answers))
 
     def finish(self) -> Evaluation:
         """Judge the waiting samples, and return every sample's score."""
-        readings = [one for one in self._kept if isinstance(one, RowAnswers)]
+        readings = [one for one in self._pending_rows if isinstance(one, RowAnswers)]
         judged = [one for one in readings if self._rows.verdict_before(one) is None]
         late: dict[str, dict[str, float | Unscorable]] = {one.sample.id: {} for one in judged}
         replies: dict[str, tuple[JudgeReply, ...]] = {one.sample.id: () for one in judged}
@@ -235,9 +235,9 @@ class RowCorpus:
                 judged=replies.get(one.sample.id, ()),
                 passed=passed.get(one.sample.id, ()),
             )
-            for one in self._kept
+            for one in self._pending_rows
         ]
-        for one, score in zip(self._kept, scores, strict=True):
+        for one, score in zip(self._pending_rows, scores, strict=True):
             self._rows.count(one, score)
         notes = tuple(note for one in self._late for note in one.notes())
         return self._rows.finish()._replace(scores=scores, notes=notes)

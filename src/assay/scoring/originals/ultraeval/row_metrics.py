@@ -80,7 +80,7 @@ class RowMetrics:
         self._reader = reader
         self._faithful = faithful
         self._corpora = _corpora(named)
-        self._told: set[tuple[str, str, str]] = set()
+        self._warned: set[tuple[str, str, str]] = set()
 
     def score(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> Score:
         """Return the sample's score, and count it for the values over all samples."""
@@ -91,7 +91,7 @@ class RowMetrics:
 
     def count(self, reading: RowAnswers | Score, score: Score) -> None:
         """Add a sample to the values over all samples."""
-        self._told.update((score.task, self.track, name) for name in (score.metric, *score.also))
+        self._warned.update((score.task, self.track, name) for name in (score.metric, *score.also))
         row = None
         if isinstance(reading, RowAnswers) and reading.has_target:
             # A row without an answer is a missing translation: it counts as an empty one.
@@ -102,7 +102,7 @@ class RowMetrics:
     def finish(self) -> Evaluation:
         """Return the values over all samples; a task is judged by every metric in its config."""
         metrics = [one for corpus in self._corpora for one in corpus.metrics(self.track)]
-        return Evaluation((), metrics, judged_by=frozenset(self._told))
+        return Evaluation((), metrics, judged_by=frozenset(self._warned))
 
     def read(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> RowAnswers | Score:
         """Return the answers in the outputs, or the score of a sample without outputs."""

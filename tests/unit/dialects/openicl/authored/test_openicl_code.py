@@ -55,7 +55,7 @@ def checkout(tmp_path: Path) -> Path:
     return root
 
 
-def test_a_class_of_a_checkout_stands_on_our_base_class(checkout: Path, tmp_path: Path) -> None:
+def test_a_class_of_a_checkout_is_on_our_base_class(checkout: Path, tmp_path: Path) -> None:
     code = code_of(tmp_path / "nothing", checkout)
     quiz = code.require(Symbol("opencompass.datasets", "Quiz"), "dataset class", HERE)
     assert issubclass(quiz, BaseDataset)

@@ -1,4 +1,4 @@
-"""What names in configs and imports in authors' files are taken for, where a checkout is behind them."""
+"""Resolution of names in configs and imports in authors' files, with a checkout."""
 
 from __future__ import annotations
 

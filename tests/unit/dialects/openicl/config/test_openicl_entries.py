@@ -1,4 +1,4 @@
-"""What a config holds: its lists by their names, and entries with their keys checked."""
+"""The contents of a config: lists by name, and entries with checked keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where bases and modules of code lie."""
+"""The locations of base configs and code modules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The six digits of a prompt: worked out here once more from the recipe, over the text they stand for."""
+"""The six digits of a prompt, computed independently from the recipe."""
 
 from __future__ import annotations
 

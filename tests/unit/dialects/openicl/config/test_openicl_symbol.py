@@ -56,6 +56,6 @@ def test_a_class_may_be_defined_upon_one() -> None:
         lambda one: f"{one}",
     ],
 )
-def test_what_needs_the_code_is_refused(use: Callable[[Symbol], object]) -> None:
+def test_what_needs_the_code_is_rejected(use: Callable[[Symbol], object]) -> None:
     with pytest.raises(SymbolUseError, match=r"opencompass\.datasets\.GSM8KDataset"):
         use(GSM8K)

@@ -21,7 +21,7 @@ def test_inputs_are_the_columns_with_spaces_between() -> None:
     assert made.train == ["one 2"]
 
 
-def test_a_row_is_found_by_its_content_wherever_it_stands() -> None:
+def test_a_row_is_found_by_its_content_wherever_it_is() -> None:
     train = rows("a1", "b2", "c3", " A1 ", "b2")
     made = corpus(train, rows("b2", "z9", "a1"))
     assert made.same == {0: {1, 4}, 2: {0, 3}}

@@ -1,4 +1,4 @@
-"""Random examples: by seed, task and row; or by one generator for all, as the original draws."""
+"""Random examples: by seed, task and row, or by one generator for all as in the original."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fixed rows: shown as they are listed, and only if they are there."""
+"""Fixed example rows: shown in the listed order, and only if they exist."""
 
 from __future__ import annotations
 

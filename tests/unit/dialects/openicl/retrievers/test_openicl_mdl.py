@@ -1,4 +1,4 @@
-"""The set of examples that leaves the least doubt, and how the model is asked for it."""
+"""MDL: the set of examples with the lowest entropy, and its requests."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def mdl(**more: Any) -> MDLRetriever:
     return made
 
 
-class Asked:
+class HashModel:
     """Answers trials by a hash, and remembers them."""
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ def test_a_label_that_is_all_but_impossible_adds_nothing() -> None:
 
 
 def test_sets_are_the_nearest_and_draws_from_near_ones() -> None:
-    asked = Asked()
+    asked = HashModel()
     decided = mdl().decide(corpus(rows(*TRAIN), rows(*TEST), losses=asked))
     assert asked.labels == ("yes", "no", "maybe")
     for row, text in enumerate(TEST):
@@ -85,7 +85,7 @@ def test_sets_are_the_nearest_and_draws_from_near_ones() -> None:
 
 def test_draws_differ_from_row_to_row_and_by_seed() -> None:
     def tried(seed: int) -> list[Trial]:
-        asked = Asked()
+        asked = HashModel()
         mdl().pick(corpus(rows(*TRAIN), rows("same words", "same words"), losses=asked, seed=seed))
         return asked.trials
 
@@ -97,7 +97,7 @@ def test_draws_differ_from_row_to_row_and_by_seed() -> None:
 
 
 def test_the_original_draws_for_one_row_after_the_other() -> None:
-    asked = Asked()
+    asked = HashModel()
     mdl(seed=5).pick(corpus(rows(*TRAIN), rows(*TEST), losses=asked), is_faithful=True)
     state = np.random.get_state()
     np.random.seed(5)
@@ -117,7 +117,7 @@ def test_a_set_without_an_answer_is_not_chosen_and_without_any_the_nearest_are()
             firsts.setdefault(trial.row, trial)
         return [[0.0, 9.0, 9.0] if trial.row == 0 and trial != firsts[0] else None for trial in trials]
 
-    asked = Asked()
+    asked = HashModel()
     mdl().pick(corpus(rows(*TRAIN), rows(*TEST), losses=asked))
     nearest = [next(trial.shots for trial in asked.trials if trial.row == row) for row in (0, 1)]
     first, second, *_ = mdl().decide(corpus(rows(*TRAIN), rows(*TEST), losses=losses))
@@ -127,7 +127,7 @@ def test_a_set_without_an_answer_is_not_chosen_and_without_any_the_nearest_are()
 
 
 def test_labels_are_those_of_the_dataset_where_the_retriever_names_none() -> None:
-    asked = Asked()
+    asked = HashModel()
     train = [{"q": text, "a": "AB"[at % 2]} for at, text in enumerate(TRAIN)]
     mdl(labels=None).pick(corpus(train, rows(*TEST), losses=asked))
     assert asked.labels == ("A", "B")

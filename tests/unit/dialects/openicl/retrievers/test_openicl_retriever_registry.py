@@ -1,4 +1,4 @@
-"""Retrievers by name: what a config may say, and what is wrong with the rest."""
+"""Retrievers by name: valid configs, and errors for the others."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ def wrong(name: str, arguments: dict[str, Any]) -> str:
     return str(caught.value)
 
 
-def test_an_unknown_name_is_told_the_nearest() -> None:
+def test_an_unknown_name_is_reported_the_nearest() -> None:
     assert "there is no retriever 'FixkRetriever' (did you mean 'FixKRetriever'?)" in wrong(
         "FixkRetriever", {}
     )
 
 
 def test_everything_wrong_with_the_arguments_is_said_at_once() -> None:
-    said = wrong("FixKRetriever", {"fix_ids": [0], "ice_num": "three", "ice_separator": 1})
-    assert "no argument 'fix_ids' (did you mean 'fix_id_list'?)" in said
-    assert "the argument 'fix_id_list' is missing" in said
-    assert "ice_num is 'three'" in said
-    assert "ice_separator is 1" in said
+    message = wrong("FixKRetriever", {"fix_ids": [0], "ice_num": "three", "ice_separator": 1})
+    assert "no argument 'fix_ids' (did you mean 'fix_id_list'?)" in message
+    assert "the argument 'fix_id_list' is missing" in message
+    assert "ice_num is 'three'" in message
+    assert "ice_separator is 1" in message
 
 
 @pytest.mark.parametrize(
@@ -68,17 +68,17 @@ def test_separators_are_there_for_the_templates(name: str) -> None:
     retriever = make_retriever(name, NEEDED.get(name, {}))
     expected = "" if name == "ZeroRetriever" else "\n"
     assert (retriever.ice_separator, retriever.ice_eos_token) == (expected, expected)
-    said = make_retriever(name, {**NEEDED.get(name, {}), "ice_separator": "|", "ice_eos_token": "!"})
-    assert (said.ice_separator, said.ice_eos_token) == ("|", "!")
+    message = make_retriever(name, {**NEEDED.get(name, {}), "ice_separator": "|", "ice_eos_token": "!"})
+    assert (message.ice_separator, message.ice_eos_token) == ("|", "!")
 
 
 @pytest.mark.parametrize(
     "name", [name for name in RETRIEVERS if name not in ("ZeroRetriever", "FixKRetriever")]
 )
 def test_another_number_of_examples_can_be_asked_for(name: str) -> None:
-    said = make_retriever(name, {**NEEDED.get(name, {}), "ice_separator": "|"})
-    other = said.with_count(7)
-    assert (type(other), other.count, other.ice_separator) == (type(said), 7, "|")
+    message = make_retriever(name, {**NEEDED.get(name, {}), "ice_separator": "|"})
+    other = message.with_count(7)
+    assert (type(other), other.count, other.ice_separator) == (type(message), 7, "|")
 
 
 @pytest.mark.parametrize("name", RETRIEVERS)

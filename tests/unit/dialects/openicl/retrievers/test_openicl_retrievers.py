@@ -1,4 +1,4 @@
-"""What holds for every retriever: no row sees itself, and no other row decides what a row sees."""
+"""Properties of every retriever: no row is its own example, and rows do not affect each other."""
 
 from __future__ import annotations
 

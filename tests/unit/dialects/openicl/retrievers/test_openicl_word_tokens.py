@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.dialects.openicl.retrievers.word_tokens import split_treebank_words, split_words
+from assay.dialects.openicl.retrievers.bm25 import split_treebank_words, split_words
 
 
 @pytest.mark.parametrize(

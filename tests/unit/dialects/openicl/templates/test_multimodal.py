@@ -60,7 +60,7 @@ def test_columns_are_filled_once_and_never_with_the_answer(is_faithful: bool, te
     assert message.text == text
 
 
-def test_what_stands_before_the_round() -> None:
+def test_what_is_before_the_round() -> None:
     begin = [{"role": "SYSTEM", "prompt": "You see a {shape}."}, "Look closely."]
     first, second = render_multimodal(template(begin=begin, text=TEXT, image=IMAGE), ROW)
     assert first == Message("system", "You see a circle.")
@@ -89,7 +89,7 @@ def test_an_address_may_stand_without_a_dict() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ({}, "the template of MMPromptTemplate is None, expected a dict with a list 'round'"),
         ({"template": {"round": []}}, "expected a dict with a list 'round'"),
@@ -103,11 +103,11 @@ def test_an_address_may_stand_without_a_dict() -> None:
         (template(begin=[{"role": "SYSTEM"}], text=TEXT), "the prompt of an item is None, expected a text"),
     ],
 )
-def test_what_is_wrong_with_a_template(arguments: dict[str, Any], said: str) -> None:
+def test_what_is_wrong_with_a_template(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(AuthorError) as caught:
         MultimodalTemplate(arguments, where=Origin("shapes.py"))
     assert "MEDIA-001 shapes.py: " in str(caught.value)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_all_that_is_wrong_with_all_rows_is_said_at_once(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_all_that_is_wrong_with_all_rows_is_said_at_once(tmp_path: Path) -> None
     with pytest.raises(AuthorError) as caught:
         ready.survey((row, Origin("shapes.jsonl", row=n)) for n, row in enumerate(rows, 1))
     problems = [str(problem) for problem in caught.value.problems]
-    for problem, said in zip(
+    for problem, message in zip(
         problems,
         [
             "MEDIA-003 shapes.jsonl row 1, column 'content': image 'gone.png': the file does not exist",
@@ -139,7 +139,7 @@ def test_all_that_is_wrong_with_all_rows_is_said_at_once(tmp_path: Path) -> None
         ],
         strict=True,
     ):
-        assert said in problem
+        assert message in problem
     assert max(map(len, problems)) < 400
 
 
@@ -166,7 +166,7 @@ def test_easy_vqa(shared_data: Path) -> None:
     assert survey == MediaSurvey(frozenset({Medium.IMAGE}), has_addresses=False)
     assert survey.settings() == {"media": ["image"]}
     (message,) = ready.messages(rows[0][0])
-    assert message.shown == f"[image {folder}/images/0.png 64x64]\nwhat is the red shape?"
+    assert message.display_text == f"[image {folder}/images/0.png 64x64]\nwhat is the red shape?"
 
 
 def test_spoken_digits(shared_data: Path) -> None:

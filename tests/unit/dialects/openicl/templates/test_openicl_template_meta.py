@@ -7,14 +7,14 @@ from assay.dialects.openicl.templates.meta import MetaRole, MetaTemplate, read_m
 from assay.dialects.openicl.templates.template_problems import TemplateFault
 
 
-def read(said: object) -> tuple[MetaTemplate | None, list[str]]:
+def read(message: object) -> tuple[MetaTemplate | None, list[str]]:
     faults: list[TemplateFault] = []
-    found = read_meta_template(said, faults)
+    found = read_meta_template(message, faults)
     return found, [fault.what for fault in faults]
 
 
 def test_a_meta_template_is_read() -> None:
-    said = {
+    message = {
         "begin": "<s>",
         "round": [{"role": "HUMAN", "begin": "<H>"}, "\n", {"role": "BOT", "generate": True}],
         "reserved_roles": [{"role": "SYSTEM", "api_role": "SYSTEM"}],
@@ -22,7 +22,7 @@ def test_a_meta_template_is_read() -> None:
     }
     human, bot = MetaRole("HUMAN", "HUMAN", "<H>"), MetaRole("BOT", "BOT", generate=True)
     system = MetaRole("SYSTEM", "SYSTEM")
-    assert read(said) == (MetaTemplate((human, "\n", bot), (system,), "<s>"), [])
+    assert read(message) == (MetaTemplate((human, "\n", bot), (system,), "<s>"), [])
     assert read(None) == (None, [])
     assert read([{"role": "system", "content": "Be brief."}]) == (
         MetaTemplate(messages=(Message("system", "Be brief."),)),
@@ -31,7 +31,7 @@ def test_a_meta_template_is_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("message", "expected"),
     [
         ("text", "expected a dict or a list of messages"),
         ({"rounds": []}, "unknown key 'rounds' (did you mean 'round'?)"),
@@ -46,7 +46,7 @@ def test_a_meta_template_is_read() -> None:
         ([{"role": "robot", "content": "x"}], "expected a message with a role and a content"),
     ],
 )
-def test_what_is_wrong_is_said(said: Any, expected: str) -> None:
-    found, faults = read(said)
+def test_what_is_wrong_is_said(message: Any, expected: str) -> None:
+    found, faults = read(message)
     assert found is None
     assert any(expected in fault for fault in faults), faults

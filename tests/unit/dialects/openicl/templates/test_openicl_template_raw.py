@@ -98,7 +98,7 @@ def test_messages_of_the_model_are_merged_in() -> None:
     )
 
 
-def test_a_label_stands_in_the_output_column_and_examples_are_shown() -> None:
+def test_a_label_is_in_the_output_column_and_examples_are_shown() -> None:
     made = templates(raw(["</E>", USER, BOT]), raw([USER, BOT]))
     prompt, start, _ = made.labelled(ROW, [SHOT], "3")
     assert prompt[-3:] == (

@@ -14,8 +14,8 @@ from assay.dialects.openicl.templates.templates import Templates
 from assay.dialects.shared.template import TemplateFailure
 
 
-def meta(**said: Any) -> MetaTemplate:
-    found = read_meta_template(said, [])
+def meta(**message: Any) -> MetaTemplate:
+    found = read_meta_template(message, [])
     assert found is not None
     return found
 
@@ -50,18 +50,18 @@ def templates(
     prompt: Any, ice: Any = None, rendering: RenderOptions = BASE, *, token: str | None = None, **more: Any
 ) -> Templates:
     """Make templates; the token is the prompt's, or that of an ice template alone."""
-    said = [None if one is None else {"template": one} for one in (prompt, ice)]
-    owner = said[0] if said[0] is not None else said[1]
+    message = [None if one is None else {"template": one} for one in (prompt, ice)]
+    owner = message[0] if message[0] is not None else message[1]
     if token and owner is not None:
         owner["ice_token"] = token
-    specs = [None if one is None else TemplateSpec("PromptTemplate", one) for one in said]
+    specs = [None if one is None else TemplateSpec("PromptTemplate", one) for one in message]
     return Templates(*specs, output_column="answer", rendering=rendering, **more)
 
 
-def chat(*said: str) -> Prompt:
+def chat(*message: str) -> Prompt:
     """Return messages from texts such as `u hello`, `s` for the system and `a` for the assistant."""
     names = {"u": "user", "a": "assistant", "s": "system"}
-    return tuple(Message(names[one[0]], one[2:]) for one in said)  # type: ignore[arg-type]
+    return tuple(Message(names[one[0]], one[2:]) for one in message)  # type: ignore[arg-type]
 
 
 # A question and its answer, as each kind of model is shown it.
@@ -80,7 +80,7 @@ def chat(*said: str) -> Prompt:
         (CHAT._replace(joins_turns=True), chat(f"u {ASKED}")),
     ],
 )
-def test_a_dialogue_to_go_on_from(rendering: RenderOptions, expected: Prompt) -> None:
+def test_a_dialogue_to_continue_from(rendering: RenderOptions, expected: Prompt) -> None:
     assert templates(TURNS, rendering=rendering).generation(ROW) == expected
 
 
@@ -204,7 +204,7 @@ def test_texts_within_a_round_stay_in_their_place_before_a_model_with_a_meta_tem
     )
 
 
-def test_an_end_stands_behind_the_rounds() -> None:
+def test_an_end_is_behind_the_rounds() -> None:
     template = {"round": TWO_TURNS, "end": ["Bye.", {"role": "HUMAN", "prompt": "End."}]}
     assert templates(template, rendering=BASE_META).labelled(QUERY, (), "2").prompt == (
         "<s><H>1+1=?</H>\n<B>2</B>\nBye.<H>End.</H>\n<END>"
@@ -294,7 +294,7 @@ def test_labels_that_do_not_differ_are_scored_as_a_whole(texts: tuple[str, ...])
     assert [start for start, _ in starts(made, ROW)] == [""] * len(texts)
 
 
-def test_without_a_template_for_each_the_label_stands_in_the_output_column() -> None:
+def test_without_a_template_for_each_the_label_is_in_the_output_column() -> None:
     assert templates("{question} {answer}.").labelled(QUERY, (), "3") == ("1+1=? 3.", 5, None)
     faithful = templates("{question} {answer}.", rendering=RenderOptions(False, None, True))
     assert faithful.labelled(QUERY, (), "3").prompt == "1+1=? 2."

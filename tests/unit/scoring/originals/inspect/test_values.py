@@ -86,7 +86,7 @@ def test_f1_counts_words(reply: str, target: str, value: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "said", "reply", "targets", "value"),
+    ("written", "message", "reply", "targets", "value"),
     [
         (r"ANSWER: (\w+)", {}, "ANSWER: paris", ["Paris"], 1),
         (r"ANSWER: (\w+)", {"ignore_case": False}, "answer: Paris", ["Paris"], 0),
@@ -100,9 +100,9 @@ def test_f1_counts_words(reply: str, target: str, value: float) -> None:
     ],
 )
 def test_a_pattern_compares_its_groups(
-    written: str, said: dict[str, bool], reply: str, targets: list[str], value: int
+    written: str, message: dict[str, bool], reply: str, targets: list[str], value: int
 ) -> None:
-    assert pattern(reply, targets, pattern=written, **said) == value
+    assert pattern(reply, targets, pattern=written, **message) == value
 
 
 @pytest.mark.parametrize(

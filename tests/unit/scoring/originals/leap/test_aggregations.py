@@ -48,11 +48,11 @@ def test_a_mean_of_truths_and_of_nothing() -> None:
 
 def f1_of(items: Sequence[tuple[int, int]], positive: int) -> float:
     right = sum(gold == prediction == positive for gold, prediction in items)
-    said = sum(prediction == positive for _, prediction in items)
+    message = sum(prediction == positive for _, prediction in items)
     there = sum(gold == positive for gold, _ in items)
     if not right:
         return 0.0
-    precision, recall = right / said, right / there
+    precision, recall = right / message, right / there
     return 2 * precision * recall / (precision + recall)
 
 
@@ -63,7 +63,7 @@ def test_f1_of_the_class_1(items: list[tuple[int, int]]) -> None:
 
 
 @pytest.mark.parametrize("items", [[(0, 1), (2, 1)], [(0, 2), (2, 0)], [("a", "b")]])
-def test_f1_of_other_classes_is_refused(items: list[tuple[Any, Any]]) -> None:
+def test_f1_of_other_classes_is_rejected(items: list[tuple[Any, Any]]) -> None:
     with pytest.raises(ValueError, match="macro_f1_score"):
         known.f1_score(items)
 

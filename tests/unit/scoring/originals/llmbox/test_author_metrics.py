@@ -236,7 +236,7 @@ def test_a_metric_that_raises_on_one_row_fails_that_row_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("metric", "said"),
+    ("metric", "message"),
     [
         (Raising(lambda text: True), "raised ValueError"),
         (lambda predictions, references: 0.5, "returned float, expected a dict"),
@@ -246,8 +246,8 @@ def test_a_metric_that_raises_on_one_row_fails_that_row_alone() -> None:
         (lambda predictions: {"a": 1.0}, "TypeError"),
     ],
 )
-def test_a_metric_that_cannot_be_used_stops_with_its_name(metric: Any, said: str) -> None:
-    with pytest.raises(PlanError, match=rf"SCORE-003.*{said}"):
+def test_a_metric_that_cannot_be_used_stops_with_its_name(metric: Any, message: str) -> None:
+    with pytest.raises(PlanError, match=rf"SCORE-003.*{message}"):
         scored([metric], ["a", "b"], ["a", "b"])
 
 
@@ -394,7 +394,7 @@ def test_an_interval_that_the_metric_knows_itself_is_taken_for_groups_too() -> N
     assert Knows.n_calls < 20
 
 
-def test_chosen_metrics_alone_are_told_and_others_fail_no_row() -> None:
+def test_chosen_metrics_alone_are_reported_and_others_fail_no_row() -> None:
     metrics = [Raising(lambda text: text == "bb"), Share(), Length()]
     everything = evaluate_metrics(metrics, ["a", "bb", "a"], ["a", "bb", "ccc"])
     assert list(everything.troubles) == [1]

@@ -113,8 +113,8 @@ def test_an_object_accepts_what_promptfoo_accepts(assertion: Any, reply: str, ho
     assert is_assertion_met(fill_assertion(read_assertion_object(assertion), {}), reply) is holds
 
 
-def contains(value: str, **said: Any) -> dict[str, Any]:
-    return {"type": "contains", "value": value, **said}
+def contains(value: str, **message: Any) -> dict[str, Any]:
+    return {"type": "contains", "value": value, **message}
 
 
 GROUP = {"type": "assert-set", "assert": [contains("hello"), contains("zz")]}

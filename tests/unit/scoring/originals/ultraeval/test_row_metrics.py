@@ -126,13 +126,13 @@ def test_a_post_processor_may_be_shown_the_reasoning() -> None:
     kept = score(EXACT, sample(text), text, postprocess={"type": "keep-reasoning-content"})
     assert kept.answer == text
     tokens = {"think_start_token": "## Thinking", "think_end_token": "## Final Response"}
-    said = score(
+    message = score(
         EXACT,
         sample("it"),
         "## Thinking hm ## Final Response it",
         postprocess={"type": "extract_non_reasoning_content", **tokens},
     )
-    assert said.answer == "it"
+    assert message.answer == "it"
 
 
 @pytest.mark.parametrize(

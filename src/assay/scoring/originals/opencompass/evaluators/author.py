@@ -228,22 +228,22 @@ class AuthorEvaluator(Evaluator):
             return _PERCENT
         return _OWN_SCALE
 
-    def _keep(self, found: dict[str, float], correct: Sequence[float] | None) -> None:
+    def _keep(self, values: dict[str, float], correct: Sequence[float] | None) -> None:
         """Store the row values, and the exact number if the author rounded it."""
         self.correct_by = None
         if correct is None:
             return
         mean = math.fsum(correct) / len(correct)
-        shares = [name for name in found if self.units[name].is_share]
+        shares = [name for name in values if self.units[name].is_share]
         # A value between 0 and 1 keeps its scale, and the rows still support it.
-        shares += [name for name in found if name not in shares and _is_of_rows(name, found[name], mean, 2)]
+        shares += [name for name in values if name not in shares and _is_of_rows(name, values[name], mean, 2)]
         # If no value is the mean of the rows, they are still known by row.
         self.correct_by = shares[0] if shares else _CORRECT[0]
         # If no row or every row is correct, a share of some rows has the same value by chance.
         borne_out = shares if 0.0 < mean < 1.0 else shares[:1]
         self.last_score_lists = dict.fromkeys(borne_out or [self.correct_by], correct)
         for name in borne_out:
-            found[name] = self.units[name].scale * mean
+            values[name] = self.units[name].scale * mean
 
     def _problem(self, what: str, fix: str) -> AuthorError:
         where = Origin(self.file) if self.file else None

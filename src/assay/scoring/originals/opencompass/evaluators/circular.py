@@ -75,7 +75,7 @@ class _CircularEvaluator(Evaluator):
         """Return the share of correct rows in these orders; none if there are no such rows."""
         chosen = set(orders)
         shares = [(float(row.is_right), 1.0) if row.order in chosen else (0.0, 0.0) for row in rows]
-        return self._kept(name, shares, [float(row.is_right) for row in rows])
+        return self._build_metrics(name, shares, [float(row.is_right) for row in rows])
 
     def _score_questions(
         self, rows: Sequence[OrderedAnswer], orders: Sequence[OptionOrder], names: Mapping[int, str]
@@ -116,9 +116,9 @@ class _CircularEvaluator(Evaluator):
         for row in rows:
             size = sizes[row.question] if row.order in chosen and row.question in results else 0
             shares.append((float(results[row.question]) / size, 1 / size) if size else (0.0, 0.0))
-        return self._kept(name, shares, [float(results.get(row.question, False)) for row in rows])
+        return self._build_metrics(name, shares, [float(results.get(row.question, False)) for row in rows])
 
-    def _kept(
+    def _build_metrics(
         self, name: str, shares: Sequence[tuple[float, float]], own: Sequence[float]
     ) -> dict[str, float]:
         below = math.fsum(size for _, size in shares)
@@ -216,7 +216,7 @@ class ReferenceCircularEvaluator(_CircularEvaluator):
             values |= self._vote(f"vote_{n}", rows, orders, answers, references)
         for letter in (*letters, _NO_OPTION):
             results = [float((one if one in letters else _NO_OPTION) == letter) for one in answers]
-            values |= self._kept(f"prior_{letter}", [(one, 1.0) for one in results], results)
+            values |= self._build_metrics(f"prior_{letter}", [(one, 1.0) for one in results], results)
         return values
 
     def _accuracy(
@@ -226,7 +226,7 @@ class ReferenceCircularEvaluator(_CircularEvaluator):
             return self._score_rows(name, rows, orders)
         right = [float(row.is_right) for row in rows]
         within = [one if row.order in orders else 0.0 for one, row in zip(right, rows, strict=True)]
-        return self._kept(name, [(one, 1 / fold) for one in within], right)
+        return self._build_metrics(name, [(one, 1 / fold) for one in within], right)
 
     def _vote(
         self,

@@ -145,7 +145,7 @@ class JudgedEvaluator(JudgeEvaluator):
 
 
 def _get_verdict(judgement: Judgement) -> str | None:
-    return judgement.replies[0].said if judgement.verdict is Verdict.SCORED else None
+    return judgement.replies[0].label if judgement.verdict is Verdict.SCORED else None
 
 
 def _compute_value(value: JudgedValue, verdicts: Sequence[str]) -> float:

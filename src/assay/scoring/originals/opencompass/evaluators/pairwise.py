@@ -206,7 +206,7 @@ class PairwiseEvaluator(JudgeEvaluator):
         """Return the winning positions in the two orders."""
         if judgement.verdict is not Verdict.SCORED:
             return None
-        first, second = (self._comparison.winners[reply.said or ""] for reply in judgement.replies)
+        first, second = (self._comparison.winners[reply.label or ""] for reply in judgement.replies)
         return first, second
 
     def _places(

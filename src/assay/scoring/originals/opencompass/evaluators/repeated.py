@@ -79,13 +79,13 @@ class _RunResults:
         self.details: list[tuple[dict[str, Any], ...]] = [()] * n_rows
         """The evaluator's details of each row's answers."""
         self._n_rows = n_rows
-        self._told: set[str] = set()
+        self._warned: set[str] = set()
         self._n_runs = 0
 
     def add(
         self,
         evaluator: Evaluator,
-        found: Mapping[str, float],
+        values: Mapping[str, float],
         rows: Sequence[int],
         compared: Sequence[tuple[Any, EvaluatedRow]],
     ) -> None:
@@ -97,7 +97,7 @@ class _RunResults:
             self.replies[row] += tuple(
                 msgspec.structs.replace(one, about=f"answer {self._n_runs}, {one.about}") for one in replies
             )
-        for name, value in found.items():
+        for name, value in values.items():
             unit = get_unit(evaluator, name)
             self._count(name, unit, is_zero=not value)
             self.values.setdefault(name, []).append(float(value))
@@ -119,9 +119,9 @@ class _RunResults:
     def _count(self, name: str, unit: MetricUnit, *, is_zero: bool) -> None:
         """Take the unit of a run's value; a value of 0 is 0 on any scale, so it reveals none."""
         known = self.units.setdefault(name, unit)
-        if not is_zero and name not in self._told:
+        if not is_zero and name not in self._warned:
             self.units[name] = unit
-            self._told.add(name)
+            self._warned.add(name)
         elif not is_zero and known != unit:
             self.units[name] = _OWN_SCALE
 

@@ -353,13 +353,13 @@ def _drop_units(text: str) -> str:
     return _UNIT.sub("", text.replace("%", "/100"))
 
 
-def _replace_pi(found: re.Match[str]) -> str:
+def _replace_pi(match: re.Match[str]) -> str:
     """Return 3.14, times the digit before it; after a brace, as in a fraction, the script keeps π."""
-    match found[1]:
+    match match[1]:
         case "":
             return _PI
         case "}":
-            return found[0]
+            return match[0]
         case digit:
             return f"{digit}*{_PI}"
 

@@ -1,4 +1,4 @@
-"""An author's own evaluator: what it is given, what it may return, and on which scale its values are."""
+"""Authors' evaluators: their arguments, results and scales."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def test_an_error_that_is_a_number_is_a_value() -> None:
     assert metric(["A", "B"], rows("AA")) == {"error": 0.25}
 
 
-def test_no_number_is_told() -> None:
+def test_no_number_is_reported() -> None:
     metric = wrapped(lambda predictions, references: {"accuracy": float("nan")})
     metric(["A"], rows("A"))
     assert metric.notes() == ("MyEvaluator returned nan for 'accuracy', so there is no value",)

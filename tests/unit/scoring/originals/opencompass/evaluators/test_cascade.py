@@ -1,4 +1,4 @@
-"""A rule first and a judge for the rest: who decides, what is asked, and what a silent judge means."""
+"""Cascades: a rule first and a judge for the rest."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ def render(row: EvaluatedRow, prediction: str) -> Prompt:
 
 
 def says(text: str) -> str | Failure:
-    """Reply by what stands behind the bar."""
-    said = text.partition("|")[2]
-    return Failure("timeout", "slow") if said == "gone" else said
+    """Reply with the text after the bar."""
+    message = text.partition("|")[2]
+    return Failure("timeout", "slow") if message == "gone" else message
 
 
 def cascade(
@@ -113,10 +113,12 @@ def test_when_the_rule_accepts_all_nobody_is_asked() -> None:
 def test_a_row_is_right_when_the_rule_or_else_the_judge_says_so(
     rows: list[tuple[bool, str]], parallel: bool
 ) -> None:
-    predictions = [f"{number}|{said}" for number, (_, said) in enumerate(rows)]
+    predictions = [f"{number}|{message}" for number, (_, message) in enumerate(rows)]
     golds = [text if is_right else "x" for text, (is_right, _) in zip(predictions, rows, strict=True)]
     made, values, judge = cascade(predictions, golds, parallel=parallel)
-    expected = [1.0 if is_right else {"A": 1.0, "B": 0.0, "gone": None}[said] for is_right, said in rows]
+    expected = [
+        1.0 if is_right else {"A": 1.0, "B": 0.0, "gone": None}[message] for is_right, message in rows
+    ]
     assert [one.value for one in made.last_verdicts] == expected
     known = [one for one in expected if one is not None]
     assert values["accuracy"] == pytest.approx(

@@ -30,9 +30,9 @@ def mean(values: list[bool]) -> Any:
 def test_columns(right: list[tuple[bool, ...]]) -> None:
     orders = list(permutations(KEYS))
     rows = [row for question in range(len(right)) for row in rows_of(question, orders)]
-    said = ["X" if is_right else "Y" for question in right for is_right in question]
+    message = ["X" if is_right else "Y" for question in right for is_right in question]
     arguments = {"circular_pattern": "all_possible"}
-    values = make_evaluator("datasets.CircularEvaluator", arguments, is_faithful=False)(said, rows)
+    values = make_evaluator("datasets.CircularEvaluator", arguments, is_faithful=False)(message, rows)
     turned = [orders.index(order) for order in ROTATIONS]
     expected: dict[str, Any] = {
         "acc_origin": mean([one[0] for one in right]),

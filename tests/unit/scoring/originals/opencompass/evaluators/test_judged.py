@@ -1,4 +1,4 @@
-"""Answers judged right or wrong: prompts, values, rows without a verdict, and how a run uses it."""
+"""Judged answers: prompts, values, rows without a verdict, and their use in a run."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_all_rows_go_out_as_one_batch_and_values_have_the_originals_names() -> N
         "not_attempted_count": 1,
     }
     assert evaluator.last_score_lists["accuracy"] == [1, 0, 0, 1]
-    assert [one.replies[0].said for one in evaluator.last_verdicts] == [
+    assert [one.replies[0].label for one in evaluator.last_verdicts] == [
         "right",
         "wrong",
         "not attempted",

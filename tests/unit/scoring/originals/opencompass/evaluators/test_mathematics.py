@@ -1,4 +1,4 @@
-"""Formulas by value, in the sandbox: what math-verify says, and what it cannot say."""
+"""Comparison of formulas by value, with math-verify in the sandbox."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_right_answer_that_is_no_formula_fails_its_row() -> None:
         (r"90^\circ", "90"),
     ],
 )
-def test_what_stands_around_an_answer_goes(written: str, plain: str) -> None:
+def test_what_is_around_an_answer_goes(written: str, plain: str) -> None:
     assert loose_form(written) == plain
 
 

@@ -1,4 +1,4 @@
-"""Answers compared with a rival's: orders, what a choice is worth, and the agreement between orders."""
+"""Pairwise comparison with a rival: orders, values of choices, and agreement between orders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evaluators by name: every wrong name and argument is told before the run."""
+"""Evaluators by name: every wrong name and argument is an error before the run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_every_evaluator_is_made_in_both_modes(name: str, is_faithful: bool) -> 
     assert made.has_details is EVALUATORS[name].has_details
 
 
-def test_an_unknown_name_is_told_with_the_nearest() -> None:
+def test_an_unknown_name_is_reported_with_the_nearest() -> None:
     with pytest.raises(PlanError, match=r"SCORE-004 unknown evaluator 'AccEvalutor' .*'AccEvaluator'"):
         make_evaluator("AccEvalutor", {}, is_faithful=False)
 
@@ -70,7 +70,7 @@ def test_wrong_arguments_come_together() -> None:
         ("MATHVerifyEvaluator", mathematics, r"pip install 'assay-eval\[math\]'"),
     ],
 )
-def test_a_missing_package_is_told_before_the_run(
+def test_a_missing_package_is_reported_before_the_run(
     name: str, module: Any, line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "find_spec", lambda package: None)

@@ -1,4 +1,4 @@
-"""Several answers to each question: means of the runs, and what k answers do, grouped by question."""
+"""Several answers per question: means over runs and metrics over k answers."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_ratios_are_summed_over_the_runs_of_a_row() -> None:
     assert not metric.higher_is_better
 
 
-def test_a_k_that_cannot_be_estimated_is_refused_before_the_run() -> None:
+def test_a_k_that_cannot_be_estimated_is_rejected_before_the_run() -> None:
     with pytest.raises(PlanError, match=r"CODE-004.*pass@8"):
         RepeatedEvaluator(accuracy(), 4, [1, 8])
     with pytest.raises(PlanError, match="CODE-004"):
@@ -166,7 +166,7 @@ def test_a_judges_replies_about_all_answers_of_a_row_are_kept() -> None:
     metric = RepeatedEvaluator(JudgedEvaluator(render), 2, [1])
     metric.bind(ScriptedJudge(lambda text: "A" if text == "yes" else "B"))
     metric([("yes", "no"), ("no",)], rows("AA"))
-    assert [[(one.about, one.said) for one in row] for row in metric.last_replies] == [
+    assert [[(one.about, one.label) for one in row] for row in metric.last_replies] == [
         [("answer 1, answer", "right"), ("answer 2, answer", "wrong")],
         [("answer 1, answer", "wrong")],
     ]

@@ -1,4 +1,4 @@
-"""Evaluators in the place where runs call them: values, intervals, failures and how often they are called."""
+"""Evaluators within a run: values, intervals, failures and the number of calls."""
 
 from __future__ import annotations
 

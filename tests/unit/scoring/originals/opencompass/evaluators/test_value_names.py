@@ -1,4 +1,4 @@
-"""What evaluators are said to return is what they return, and what the page of metrics says."""
+"""Evaluators return their declared metrics, and the page of metrics lists them."""
 
 from __future__ import annotations
 

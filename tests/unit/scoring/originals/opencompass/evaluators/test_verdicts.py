@@ -113,7 +113,7 @@ PIECES = ["The candidate ", "Because ", "Answer ", "Clearly ", "a b c ", "\n", "
 
 
 @given(st.sampled_from("ABC"), st.lists(st.sampled_from(PIECES), max_size=8).map("".join))
-def test_a_labelled_last_line_decides_whatever_stands_before(letter: str, before: str) -> None:
+def test_a_labelled_last_line_decides_whatever_is_before(letter: str, before: str) -> None:
     found = read_verdict(f"{before}\nVerdict: {letter}", RULES, is_whole=True)
     assert found.answer == LETTERS[letter]
 

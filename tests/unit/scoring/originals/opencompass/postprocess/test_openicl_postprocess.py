@@ -220,20 +220,20 @@ OF_JIEBA = {"general_cn", "flores-chinese"}
 """Tested apart: the package need not be there."""
 
 
-def name_of(said: Said) -> str:
-    return said if isinstance(said, str) else said["type"]
+def name_of(message: Said) -> str:
+    return message if isinstance(message, str) else message["type"]
 
 
-@pytest.mark.parametrize(("said", "text", "original", "here"), CASES)
-def test_answers(said: Said, text: str, original: str | None, here: str | None) -> None:
-    process = find_postprocessor(said)
+@pytest.mark.parametrize(("message", "text", "original", "here"), CASES)
+def test_answers(message: Said, text: str, original: str | None, here: str | None) -> None:
+    process = find_postprocessor(message)
     assert process(text, faithful=True) == original
     assert process(text) == here
 
 
 def test_every_post_processor_has_a_case_and_every_difference_is_shown_by_one() -> None:
-    assert {name_of(said) for said, *_ in CASES} | OF_JIEBA == set(OPENICL)
-    differing = {name_of(said) for said, _, original, here in CASES if (original or None) != here}
+    assert {name_of(message) for message, *_ in CASES} | OF_JIEBA == set(OPENICL)
+    differing = {name_of(message) for message, _, original, here in CASES if (original or None) != here}
     assert differing | {"general_cn"} == set(CORRECTED) & set(OPENICL)
 
 
@@ -266,10 +266,10 @@ TEXTS = st.text() | st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
 EVERY = {name_of(said): said for said, *_ in CASES}
 
 
-@pytest.mark.parametrize("said", EVERY.values(), ids=EVERY)
+@pytest.mark.parametrize("message", EVERY.values(), ids=EVERY)
 @given(text=TEXTS)
-def test_no_text_breaks_one_and_none_is_left_empty(said: Said, text: str) -> None:
-    process = find_postprocessor(said)
+def test_no_text_breaks_one_and_none_is_left_empty(message: Said, text: str) -> None:
+    process = find_postprocessor(message)
     original = process(text, faithful=True)
     assert original is None or isinstance(original, str)
     answer = process(text)
@@ -278,8 +278,8 @@ def test_no_text_breaks_one_and_none_is_left_empty(said: Said, text: str) -> Non
 
 @given(st.sampled_from("ABCD"), st.sampled_from(("Dogs", "Cats And Apples", "a Boat", "Die Antwort")))
 def test_an_option_is_found_beside_words_with_capitals(letter: str, word: str) -> None:
-    for said in (FIRST, LAST, FIRST_V1):
-        assert find_postprocessor(said)(f"{word}. So the answer is ({letter}) {word}.") == letter
+    for message in (FIRST, LAST, FIRST_V1):
+        assert find_postprocessor(message)(f"{word}. So the answer is ({letter}) {word}.") == letter
 
 
 @given(st.decimals(-10_000, 10_000, places=2).map(str) | st.integers(-10_000, 10_000).map("{:,}".format))
@@ -295,7 +295,7 @@ def test_a_reply_of_white_space_is_read_quickly() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("message", "expected"),
     [
         ("first_capital_postproces", r"did you mean 'first_capital_postprocess'"),
         ({"type": "first_option_postprocess"}, r"needs the argument 'options'"),
@@ -314,9 +314,9 @@ def test_a_reply_of_white_space_is_read_quickly() -> None:
         ({"options": "ABCD"}, r'has no "type"'),
     ],
 )
-def test_what_does_not_fit_is_said_before_a_text_is_read(said: Said, expected: str) -> None:
+def test_what_does_not_fit_is_said_before_a_text_is_read(message: Said, expected: str) -> None:
     with pytest.raises(ValueError, match=expected):
-        find_postprocessor(said)
+        find_postprocessor(message)
 
 
 def test_without_jieba_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:

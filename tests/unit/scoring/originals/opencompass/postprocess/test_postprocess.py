@@ -126,7 +126,7 @@ def test_no_text_breaks_one_and_none_is_left_empty(name: str, text: str) -> None
 @given(st.decimals(-10_000, 10_000, places=2).map(str) | st.integers(-10_000, 10_000).map(str))
 def test_a_number_and_its_gold_meet_in_one_form(number: str) -> None:
     for faithful in (False, True):
-        for name, said in (
+        for name, message in (
             ("gsm8k_post", f"So it is so.\n#### {number}"),
             ("math_post", f"Final Answer: The final answer is ${number}$. I hope it is correct."),
             ("exact_match_post", f"The answer is {number}"),
@@ -136,9 +136,9 @@ def test_a_number_and_its_gold_meet_in_one_form(number: str) -> None:
             gold = f"#### {number}" if name == "gsm8k_post" else number
             if name == "agieval_cloze_post":
                 gold_process = POSTPROCESSORS["common_math_post"]
-                assert process(said, faithful=faithful) == gold_process(gold, faithful=faithful)
+                assert process(message, faithful=faithful) == gold_process(gold, faithful=faithful)
             else:
-                assert process(said, faithful=faithful) == process(gold, faithful=faithful)
+                assert process(message, faithful=faithful) == process(gold, faithful=faithful)
 
 
 @given(st.decimals(-10_000, 10_000, places=2).map(str))
