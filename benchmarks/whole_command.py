@@ -152,7 +152,8 @@ def _section(options: argparse.Namespace, ours: list[Timing], theirs: list[Timin
         setting({"lm-eval": LM_EVAL}),
         "",
         f"HellaSwag, {SHOTS} shots, {options.questions} questions, SmolLM2-135M in fp32, with "
-        f"OMP_NUM_THREADS={options.threads} on each side. Commands in turns; bar for the ratio of processor seconds: {BAR}.",
+        f"OMP_NUM_THREADS={options.threads} on each side. Commands in turns; bar for the ratio of processor "
+        f"seconds: {BAR}.",
         "",
         "| command | turn | accuracy | seconds | processor seconds |",
         "| --- | --- | --- | --- | --- |",
