@@ -49,9 +49,10 @@ from assay.dialects.openicl.templates.multimodal import MULTIMODAL_DIFFERENCES
 from assay.dialects.shared.request_selection import SharedLengths, Shares
 from assay.dialects.table.differences import find_differences
 from assay.dialects.table.meta import META_FIELDS, TableMeta
+from assay.dialects.ultraeval.arguments import TransformArguments
 from assay.dialects.ultraeval.config import TaskConfig
 from assay.dialects.ultraeval.differences import DIFFERENCES as TRANSFORM_DIFFERENCES
-from assay.dialects.ultraeval.parameters import SHIPPED_PARAMETERS, TransformArguments
+from assay.dialects.ultraeval.parameters import SHIPPED_PARAMETERS
 from assay.faces.cli.answers import CommandAnswer
 from assay.faces.cli.check import check
 from assay.faces.cli.docs import docs

@@ -33,7 +33,8 @@ from assay.app.settings import RunSettings, Settings
 from assay.app.stored_runs import find_run
 from assay.core.compilation import CompiledDataset
 from assay.core.disk_space import reporting_disk_full
-from assay.core.download import Download, reporting_downloads
+from assay.core.download import Download
+from assay.core.download_listeners import reporting_downloads
 from assay.core.limit import Limit
 from assay.core.model import ModelCard
 from assay.core.ports import Backend

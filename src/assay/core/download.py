@@ -1,11 +1,9 @@
-"""The progress of a download from the hub, and the listeners that show it."""
+"""The progress of a download from the hub."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import msgspec
 
@@ -36,23 +34,3 @@ def format_folder(folder: Path) -> str:
     """Return a folder for display, with ~ for the home folder."""
     home = Path.home()
     return f"~/{folder.relative_to(home)}" if folder.is_relative_to(home) else str(folder)
-
-
-Listener: TypeAlias = Callable[[Download], None]
-_listeners: list[Listener] = []
-
-
-@contextmanager
-def reporting_downloads(listener: Listener) -> Iterator[None]:
-    """Report every download inside the block to a listener."""
-    _listeners.append(listener)
-    try:
-        yield
-    finally:
-        _listeners.remove(listener)
-
-
-def report_download(download: Download) -> None:
-    """Report a download's progress to the innermost listener."""
-    if _listeners:
-        _listeners[-1](download)

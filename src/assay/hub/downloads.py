@@ -18,7 +18,8 @@ from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Any, Literal
 
-from assay.core.download import Download, format_folder, report_download
+from assay.core.download import Download, format_folder
+from assay.core.download_listeners import report_download
 from assay.core.sizes import format_size
 from assay.hub.client import hub_client, quiet_client
 from assay.hub.errors import HubTrouble, TroubleKind, find_trouble

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from assay.core.errors import AuthorError, Problem, listing, suggest_name
 from assay.core.method import Method
 from assay.core.origin import Origin
+from assay.dialects.ultraeval.arguments import TransformArguments
 from assay.dialects.ultraeval.config import TaskConfig, format_task_part, read_configs
 from assay.dialects.ultraeval.detect import (
     DatasetName,
@@ -23,7 +24,6 @@ from assay.dialects.ultraeval.detect import (
     is_config_file,
     is_dataset_folder,
 )
-from assay.dialects.ultraeval.parameters import TransformArguments
 from assay.sources.dataset_folder import DatasetMissing
 from assay.sources.files import find_suffix
 

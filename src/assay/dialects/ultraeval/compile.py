@@ -18,10 +18,11 @@ from assay.core.request import Sampling
 from assay.core.sample import Sample
 from assay.core.task import ComponentSpec, TaskSettings, TaskSpec
 from assay.dialects.shared.fewshot import ShotPolicy
+from assay.dialects.ultraeval.arguments import TransformArguments, read_transform_arguments
 from assay.dialects.ultraeval.collect import CollectedTask, Recipe, collect_tasks, find_recipe_method
 from assay.dialects.ultraeval.differences import TransformTraits, find_differences
 from assay.dialects.ultraeval.library import PostProcess
-from assay.dialects.ultraeval.parameters import TransformArguments, build_sampling, read_transform_arguments
+from assay.dialects.ultraeval.parameters import build_sampling
 from assay.dialects.ultraeval.prompts import Prompts
 from assay.dialects.ultraeval.rows import StandardRows
 from assay.dialects.ultraeval.script import Script, TransformedRow

@@ -1,4 +1,4 @@
-"""Arguments of a transform and sampling parameters, by precedence: user, config, command line."""
+"""Sampling parameters: the user's settings, then the config's parameters, then the command line's."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Any
 
 import msgspec
 
-from assay.core.errors import AuthorError, Problem, Problems, UsageError, listing, suggest_name
+from assay.core.errors import AuthorError, Problem, Problems, listing
 from assay.core.origin import Origin
 from assay.core.request import Sampling
 from assay.core.sampling_bounds import describe_expected_value
 from assay.core.task import TaskSettings
+from assay.dialects.ultraeval.arguments import TransformArguments
 from assay.dialects.ultraeval.collect import Recipe, find_config_file
 from assay.sources.json_keys import require_unique_keys
 
@@ -182,28 +183,3 @@ def _parse_parameters(content: Mapping[str, Any], where: Origin) -> Parameters:
         what = f"the parameter {name!r} is {content[name]!r:.60}: {str(error).partition(' - ')[0].lower()}"
         raise AuthorError(Problem("ULTRAEVAL-002", what, "fix the value", where)) from None
     return msgspec.structs.replace(read, further=further)
-
-
-class TransformArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The `--dataset-arg` arguments of a transform dataset."""
-
-    transform: str | None = None
-    """The version of the script (`v0`), or its file; also `--transform`."""
-    data: str | None = None
-    """The file of standard rows, if neither a config nor a data folder names it."""
-    params: str | None = None
-    """The file of sampling parameters for tasks whose config names none."""
-    postprocess: str | None = None
-    """The post-processor of the model's replies, if the config names none."""
-    description: str | None = None
-    """The instruction before everything else, instead of the config's."""
-
-
-def read_transform_arguments(given: Mapping[str, str]) -> TransformArguments:
-    """Parse `--dataset-arg` pairs; raise UsageError if one is unknown."""
-    known = TransformArguments.__struct_fields__
-    for key in given:
-        if key not in known:
-            what = f"--dataset-arg {key!r} is not supported by transforms{suggest_name(key, known)}"
-            raise UsageError(Problem("USAGE-007", what, f"use one of {listing(known)}"))
-    return TransformArguments(**given)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from assay.core.download import reporting_downloads
+from assay.core.download_listeners import reporting_downloads
 from assay.faces.cli.lazy import Command, LazyGroup
 
 if TYPE_CHECKING:

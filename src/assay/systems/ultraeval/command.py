@@ -11,11 +11,11 @@ import click
 
 from assay.backends.registry import BACKENDS
 from assay.core.errors import listing, suggest_name
+from assay.dialects.ultraeval.arguments import TransformArguments, read_transform_arguments
 from assay.dialects.ultraeval.collect import collect_tasks
 from assay.dialects.ultraeval.compile import DIALECT
 from assay.dialects.ultraeval.config import format_task_part
 from assay.dialects.ultraeval.detect import DATASETS, find_dataset_folders
-from assay.dialects.ultraeval.parameters import TransformArguments, read_transform_arguments
 from assay.systems.command_line import foreign_command, print_notes
 from assay.systems.flag_table import CommandLine, usage_error
 from assay.systems.ultraeval.flags import FLAGS, GENERAL

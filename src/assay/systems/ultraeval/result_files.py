@@ -22,10 +22,11 @@ from assay.core.response import Completion, Likelihood
 from assay.core.sample import Sample
 from assay.core.score import Metric, Score, Verdict
 from assay.core.task import ComponentSpec, Task, TaskSpec
+from assay.dialects.ultraeval.arguments import TransformArguments
 from assay.dialects.ultraeval.collect import CollectedTask, Recipe
 from assay.dialects.ultraeval.compile import NORMALISED
 from assay.dialects.ultraeval.config import METHODS
-from assay.dialects.ultraeval.parameters import TransformArguments, find_parameters
+from assay.dialects.ultraeval.parameters import find_parameters
 from assay.dialects.ultraeval.task import TransformTask
 from assay.engine.limit import LimitedTask
 from assay.results.read import StoredRun

@@ -17,7 +17,8 @@ from assay.backends.local.model_files import GgufFiles
 from assay.backends.local.model_search import find_files, find_tokenizer
 from assay.backends.registry import open_backend
 from assay.bench.lengths import ConstantLength
-from assay.core.download import Download, reporting_downloads
+from assay.core.download import Download
+from assay.core.download_listeners import reporting_downloads
 from assay.core.errors import BackendError
 from assay.core.model import ModelIdentity
 from assay.hub.repository import RepositoryFile

@@ -9,9 +9,9 @@ import pytest
 
 from assay.core.errors import AssayError, AuthorError
 from assay.core.method import Method
+from assay.dialects.ultraeval.arguments import TransformArguments, read_transform_arguments
 from assay.dialects.ultraeval.collect import TransformVersion, collect_tasks, find_newest
 from assay.dialects.ultraeval.detect import DatasetName, find_dataset_folders, is_config_file, is_dataset
-from assay.dialects.ultraeval.parameters import TransformArguments, read_transform_arguments
 from assay.sources.dataset_folder import DatasetMissing
 from fakes.transforms import (
     FREE,
