@@ -31,6 +31,8 @@ if not __package__:  # run by its path
 
 from assay.app.lm_eval_tasks import build_lm_eval_tools
 from assay.core.errors import AssayError
+from assay.core.media import Text
+from assay.core.prompt import Prompt
 from assay.core.request import Generate, Request, Span
 from assay.core.response import Completion, Finish, Likelihood, Output, Response
 from assay.core.task import AnsweredRequest, TaskSettings
@@ -146,7 +148,7 @@ def serve_rows(rows: Mapping[str, Any]) -> Iterator[None]:
         return datasets.DatasetDict({split: datasets.Dataset.from_list(some) for split, some in rows.items()})
 
     known = DatasetLoader.load
-    DatasetLoader.load = load  # type: ignore[method-assign]
+    DatasetLoader.load = load  # type: ignore[method-assign, assignment]
     try:
         yield
     finally:
@@ -292,8 +294,9 @@ def compare_request(theirs: Mapping[str, Any], request: Request) -> str:
     if theirs["type"] == "generate_until":
         if not isinstance(ask, Generate):
             return f"generate_until, here {ask.kind}"
-        if ask.prompt != theirs["context"]:
-            return f"context {theirs['context']!r:.2000}, here {ask.prompt!r:.2000}"
+        shown = write_places(ask.prompt)
+        if shown != theirs["context"]:
+            return f"context {theirs['context']!r:.2000}, here {shown!r:.2000}"
         return compare_generation(theirs["generation"], ask)
     if not isinstance(ask, Span):
         return f"{theirs['type']}, here {ask.kind}"
@@ -311,6 +314,14 @@ def compare_request(theirs: Mapping[str, Any], request: Request) -> str:
         ours = (shown[: ask.start], shown[ask.start :])
         return f"{(context, text[len(context) :])!r:.2000}, here {ours!r:.2000}"
     return ""
+
+
+def write_places(prompt: Prompt) -> str:
+    """Return a prompt's text; an image or a clip is written as the place that the task's text gave it."""
+    if isinstance(prompt, str):
+        return prompt
+    parts = [part for message in prompt for part in message.content]
+    return "".join(part.text if isinstance(part, Text) else f"<{part.medium}>" for part in parts)  # type: ignore[union-attr]
 
 
 def compare_generation(theirs: Mapping[str, Any], ask: Generate) -> str:

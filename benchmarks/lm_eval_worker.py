@@ -5,7 +5,8 @@ Runs in the original's environment, started by `conformance_lm_eval.py`:
     python lm_eval_worker.py JOBS.json ANSWERS.jsonl
 
 JOBS.json: {"tasks": [{"name", "path", "shots"?, "rows"?, "limit"?, "max_tokens"?}], "groups"?, "model"?}.
-For each task one line is written: the rows, the requests in order with a reply to each, and the values of every document and metric.
+For each task one line is written: the rows, the requests in order with a reply to each, and the values of
+every document and metric.
 """
 
 from __future__ import annotations
