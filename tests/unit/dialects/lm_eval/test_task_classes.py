@@ -63,7 +63,7 @@ class Capitals(ConfigurableTask):
             Instance(
                 request_type="generate_until",
                 doc=doc,
-                arguments=(ctx, {"until": ["\\n"], "max_gen_toks": 7}),
+                arguments=(ctx, {**self.config.generation_kwargs, "until": ["\\n"], "max_gen_toks": 7}),
                 idx=0,
                 **kwargs,
             ),
