@@ -17,6 +17,7 @@ import argparse
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -49,6 +50,7 @@ Answer = dict[str, Any]
 """What the worker wrote about one task."""
 WORKER = Path(__file__).with_name("lm_eval_worker.py")
 _TOLERANCE = 1e-9
+_REASON_CHARS = 240
 
 
 class Compared(NamedTuple):
@@ -160,11 +162,15 @@ class Comparison:
 
     def __init__(self, tools: LmEvalTools) -> None:
         self._tools = tools
+        self._seen: set[str] = set()
         self._compared: list[Compared] = []
         self._without: Counter[str] = Counter()
 
     def add(self, answer: Answer) -> None:
-        """Compare one task."""
+        """Compare one task; a second answer about it is ignored."""
+        if answer["name"] in self._seen:
+            return
+        self._seen.add(answer["name"])
         why = next((key for key in ("unbuilt", "unmade") if key in answer), None)
         if why is not None:
             self._without[why] += 1
@@ -192,7 +198,7 @@ class Comparison:
             samples = list(task.samples())
             requests = [list(task.requests(sample)) for sample in samples]
         except AssayError as error:
-            return Compared(name, f"does not compile: {error.problems[0].what}")
+            return Compared(name, f"does not compile: {shorten_reason(error.problems[0].what)}")
         theirs = answer["requests"]
         by_doc: dict[int, list[dict[str, Any]]] = {}
         for number, one in enumerate(theirs):
@@ -272,6 +278,12 @@ class Comparison:
         table = markdown_table(["lm-eval 0.4.13", "number"], [list(row) for row in rows])
         lines = [f"- `{one.name}`: {one.requests or one.scores}" for one in self.differing[:200]]
         return "\n".join([setting(), "", table, "", *lines])
+
+
+def shorten_reason(text: str) -> str:
+    """Return a reason without the places of this machine."""
+    text = re.sub(r"/\S*/(?=[\w.-]+)", "", text)
+    return text if len(text) <= _REASON_CHARS else f"{text[:_REASON_CHARS]} ..."
 
 
 def compare_requests(theirs: Sequence[Mapping[str, Any]], ours: Sequence[Request]) -> str:

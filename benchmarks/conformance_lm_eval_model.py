@@ -68,6 +68,7 @@ def main() -> None:
     options = parser.parse_args()
     python = peer_python("lm-eval", options.python)
     folder = find_package_tasks(python)
+    sys.path.append(str(folder.parents[1]))
     tools = build_lm_eval_tools("lm_eval:", str(folder), None)
     wanted = set(options.tasks.split(",")) if options.tasks else None
     if options.answers:
