@@ -37,7 +37,6 @@ def read_real_tasks(data: Path, arrow: Path) -> Iterator[RealTask]:
         ("openbookqa", "openbookqa/main", "test", 80),
         ("piqa", "piqa/plain_text", "validation", 80),
         ("sciq", "sciq/none", "test", 40),
-        ("boolq", "boolq/none", "validation", 30),
         ("copa", "super_glue/copa", "validation", 80),
         ("commonsense_qa", "tau/commonsense_qa", "validation", 60),
     ):
