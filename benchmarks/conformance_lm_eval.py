@@ -17,6 +17,7 @@ import argparse
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -31,6 +32,8 @@ if not __package__:  # run by its path
 
 from assay.app.lm_eval_tasks import build_lm_eval_tools
 from assay.core.errors import AssayError
+from assay.core.media import Text
+from assay.core.prompt import Prompt
 from assay.core.request import Generate, Request, Span
 from assay.core.response import Completion, Finish, Likelihood, Output, Response
 from assay.core.task import AnsweredRequest, TaskSettings
@@ -47,6 +50,7 @@ Answer = dict[str, Any]
 """What the worker wrote about one task."""
 WORKER = Path(__file__).with_name("lm_eval_worker.py")
 _TOLERANCE = 1e-9
+_REASON_CHARS = 240
 
 
 class Compared(NamedTuple):
@@ -146,7 +150,7 @@ def serve_rows(rows: Mapping[str, Any]) -> Iterator[None]:
         return datasets.DatasetDict({split: datasets.Dataset.from_list(some) for split, some in rows.items()})
 
     known = DatasetLoader.load
-    DatasetLoader.load = load  # type: ignore[method-assign]
+    DatasetLoader.load = load  # type: ignore[method-assign, assignment]
     try:
         yield
     finally:
@@ -158,11 +162,15 @@ class Comparison:
 
     def __init__(self, tools: LmEvalTools) -> None:
         self._tools = tools
+        self._seen: set[str] = set()
         self._compared: list[Compared] = []
         self._without: Counter[str] = Counter()
 
     def add(self, answer: Answer) -> None:
-        """Compare one task."""
+        """Compare one task; a second answer about it is ignored."""
+        if answer["name"] in self._seen:
+            return
+        self._seen.add(answer["name"])
         why = next((key for key in ("unbuilt", "unmade") if key in answer), None)
         if why is not None:
             self._without[why] += 1
@@ -190,7 +198,7 @@ class Comparison:
             samples = list(task.samples())
             requests = [list(task.requests(sample)) for sample in samples]
         except AssayError as error:
-            return Compared(name, f"does not compile: {error.problems[0].what}")
+            return Compared(name, f"does not compile: {shorten_reason(error.problems[0].what)}")
         theirs = answer["requests"]
         by_doc: dict[int, list[dict[str, Any]]] = {}
         for number, one in enumerate(theirs):
@@ -272,6 +280,12 @@ class Comparison:
         return "\n".join([setting(), "", table, "", *lines])
 
 
+def shorten_reason(text: str) -> str:
+    """Return a reason without the places of this machine."""
+    text = re.sub(r"/\S*/(?=[\w.-]+)", "", text)
+    return text if len(text) <= _REASON_CHARS else f"{text[:_REASON_CHARS]} ..."
+
+
 def compare_requests(theirs: Sequence[Mapping[str, Any]], ours: Sequence[Request]) -> str:
     """Return the first difference between the requests of one document."""
     expected = [
@@ -292,8 +306,9 @@ def compare_request(theirs: Mapping[str, Any], request: Request) -> str:
     if theirs["type"] == "generate_until":
         if not isinstance(ask, Generate):
             return f"generate_until, here {ask.kind}"
-        if ask.prompt != theirs["context"]:
-            return f"context {theirs['context']!r:.2000}, here {ask.prompt!r:.2000}"
+        shown = write_places(ask.prompt)
+        if shown != theirs["context"]:
+            return f"context {theirs['context']!r:.2000}, here {shown!r:.2000}"
         return compare_generation(theirs["generation"], ask)
     if not isinstance(ask, Span):
         return f"{theirs['type']}, here {ask.kind}"
@@ -311,6 +326,14 @@ def compare_request(theirs: Mapping[str, Any], request: Request) -> str:
         ours = (shown[: ask.start], shown[ask.start :])
         return f"{(context, text[len(context) :])!r:.2000}, here {ours!r:.2000}"
     return ""
+
+
+def write_places(prompt: Prompt) -> str:
+    """Return a prompt's text; an image or a clip is written as the place that the task's text gave it."""
+    if isinstance(prompt, str):
+        return prompt
+    parts = [part for message in prompt for part in message.content]
+    return "".join(part.text if isinstance(part, Text) else f"<{part.medium}>" for part in parts)  # type: ignore[union-attr]
 
 
 def compare_generation(theirs: Mapping[str, Any], ask: Generate) -> str:

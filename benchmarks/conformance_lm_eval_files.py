@@ -29,7 +29,7 @@ from assay.dialects.lm_eval.rendering import DocumentReader
 from assay.dialects.lm_eval.selection import SelectedTask, select_tasks
 from assay.dialects.lm_eval.task_index import EntryKind, IndexEntry, find_task_files
 from assay.results.rows import markdown_table
-from benchmarks.conformance_lm_eval import find_package_tasks
+from benchmarks.conformance_lm_eval import find_package_tasks, shorten_reason
 from benchmarks.peers import peer_python
 from benchmarks.record import add_output_options, hand_over, setting
 
@@ -126,7 +126,7 @@ def section(loaded: Loaded) -> str:
         ["not loaded: another reason", f"{len(others):,}"],
         ["**loaded, of those that need no missing package**", f"**{(able - len(others)) / able:.2%}**"],
     ]
-    reasons = [f"- `{name}`: {why[:200]}" for name, why in sorted(others.items())]
+    reasons = [f"- `{name}`: {shorten_reason(why)}" for name, why in sorted(others.items())]
     return "\n".join([setting(), "", markdown_table(["lm-eval 0.4.13", "number"], rows), "", *reasons])
 
 

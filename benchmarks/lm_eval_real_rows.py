@@ -37,7 +37,6 @@ def read_real_tasks(data: Path, arrow: Path) -> Iterator[RealTask]:
         ("openbookqa", "openbookqa/main", "test", 80),
         ("piqa", "piqa/plain_text", "validation", 80),
         ("sciq", "sciq/none", "test", 40),
-        ("boolq", "boolq/none", "validation", 30),
         ("copa", "super_glue/copa", "validation", 80),
         ("commonsense_qa", "tau/commonsense_qa", "validation", 60),
     ):
@@ -48,8 +47,8 @@ def read_real_tasks(data: Path, arrow: Path) -> Iterator[RealTask]:
     for subject in ("abstract_algebra", "anatomy", "high_school_geography"):
         folder = arrow / "hails/mmlu_no_train" / subject
         if folder.is_dir():
-            rows = {split: _read_arrow_split(folder / split, 40) for split in ("dev", "test", "validation")}
-            yield RealTask(f"mmlu_{subject}", rows, 40)
+            splits = {split: _read_arrow_split(folder / split, 40) for split in ("dev", "test", "validation")}
+            yield RealTask(f"mmlu_{subject}", splits, 40)
     for read in (_read_gsm8k, _read_ifeval, _read_humaneval, _read_wikitext):
         task = read(data)
         if task is not None:

@@ -91,6 +91,7 @@ class Worker:
         self._factory = TaskFactory()
         self._made = lm_eval_rows.MadeRows()
         self._rows: lm_eval_rows.Rows = {}
+        self._replies: list[Any] = []
         self.metrics: dict[str, dict[str, Any]] = {}
         datasets.load_dataset = self._load
 
@@ -121,7 +122,7 @@ class Worker:
             try:
                 return asked | self._score(name, task), None
             except Exception as error:  # noqa: BLE001 (authors' code may raise anything)
-                return asked | {"unscored": _shorten(error)}, error
+                return asked | {"unscored": _shorten(error), "replies": self._replies}, error
 
         try:
             if job.get("rows"):
@@ -157,6 +158,7 @@ class Worker:
             ):
                 instance.resps = [reply]
         replies = [instance.resps for instance in task.instances]
+        self._replies = plain(replies)
         task.apply_filters()
         by_doc: dict[int, list[Any]] = defaultdict(list)
         for instance in task.instances:

@@ -17,6 +17,8 @@ class TaskTraits(NamedTuple):
     """Whether examples are drawn at random."""
     is_chat: bool
     has_limit: bool
+    runs_programs: bool
+    """Whether the task file says that a metric runs what the model wrote."""
 
 
 DIFFERENCES: Mapping[str, Difference[TaskTraits]] = {
@@ -40,6 +42,12 @@ DIFFERENCES: Mapping[str, Difference[TaskTraits]] = {
         "the prompt is encoded alone and together with the answer; the additional tokens are scored",
         "the whole text is encoded once; the tokens that end after the prompt are scored",
         lambda traits: traits.output_type != GENERATE_UNTIL,
+        is_reproduced=False,
+    ),
+    "programs": Difference(
+        "programs that the model wrote run like the rest of the program, after `--confirm_run_unsafe_code`",
+        "they run in the sandbox",
+        lambda traits: traits.runs_programs,
         is_reproduced=False,
     ),
     "chat_template": Difference(

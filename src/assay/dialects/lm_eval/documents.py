@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ from assay.core.origin import Origin
 from assay.dialects.lm_eval.calling import calling_function
 from assay.dialects.lm_eval.config import TaskKeys
 from assay.dialects.lm_eval.rendering import Document
+from assay.dialects.shared.author_draws import read_generators
 from assay.sources.dataset_folder import DatasetMissing
 from assay.sources.datasets_library import quiet_datasets_library
 from assay.sources.folder_splits import find_root_cause, load_folder_splits
@@ -110,7 +112,25 @@ class TaskSplits:
         self._keys = keys
         self._loader = loader
         self._read: dict[tuple[str, bool], Sequence[Document]] = {}
+        self._examples: Sequence[Document] | None = None
         self._dataset = self._load()
+
+    def replay_calls(self) -> None:
+        """Call `process_docs` as often as the original does: what it draws depends on it.
+
+        The original calls it for the examples, for its checks, and again for the requests.
+        """
+        if self._keys.process_docs is None:
+            return
+        before = read_generators()
+        with suppress(AuthorError):
+            examples = self.examples()
+            if read_generators() != before:
+                self._examples = examples
+                self._read.clear()
+        self.evaluated()
+        if read_generators() != before:
+            self._read.clear()
 
     def evaluated(self) -> tuple[str, Sequence[Document]]:
         """Return the split to evaluate, and its documents."""
@@ -128,6 +148,8 @@ class TaskSplits:
     def examples(self) -> Sequence[Document]:
         """Return the documents that examples are drawn from."""
         keys, fewshot = self._keys, self._keys.fewshot
+        if self._examples is not None:
+            return self._examples
         if fewshot.split is not None:
             return self._documents(fewshot.split, fewshot.process_docs)
         if fewshot.samples is not None:

@@ -49,13 +49,33 @@ class Instance:
         return self.arguments if isinstance(self.arguments, tuple) else (self.arguments,)
 
 
+_DEFAULTS: Mapping[str, Any] = {
+    "output_type": "generate_until",
+    "description": "",
+    "target_delimiter": " ",
+    "fewshot_delimiter": "\n\n",
+    "repeats": 1,
+    "unsafe_code": False,
+    "should_decontaminate": False,
+}
+"""What authors read from a key that is not given; other keys are None."""
+
+
 class TaskConfig(dict[str, Any]):
-    """The keys of a task file, also as attributes; a key that is not given is None."""
+    """The keys of a task file, also as attributes."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.output_type == "generate_until":
+            usual = {"temperature": 0.0, "do_sample": False, "max_gen_toks": 256}
+            own = self.get("generation_kwargs")
+            self["generation_kwargs"] = {"until": [self.fewshot_delimiter], **(usual if own is None else own)}
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return self.get(name)
+        value = self.get(name)
+        return _DEFAULTS.get(name) if value is None else value
 
     def __setattr__(self, name: str, value: Any) -> None:
         self[name] = value

@@ -98,6 +98,8 @@ class TaskCompilation:
         with self._seed_generators():
             keys, own = self._read_keys()
             splits = TaskSplits(keys, self._loader) if own is None else ClassSplits(own, keys, self._loader)
+            if settings.is_faithful and isinstance(splits, TaskSplits):
+                splits.replay_calls()
             split, docs = splits.evaluated()
             n_shots = self._resolve_shots(keys)
             examples = splits.examples() if n_shots else ()
@@ -376,6 +378,7 @@ class TaskCompilation:
             draws_shots=n_shots > 0 and keys.fewshot.sampler == "default",
             is_chat=settings.is_chat,
             has_limit=settings.limit is not None,
+            runs_programs=keys.is_unsafe,
         )
         code = [digest(file.read_bytes()) for file in self._functions.files]
         pool = [digest(describe_document(doc)) for doc in examples]

@@ -36,6 +36,12 @@ def fixed_draws(number: int, numpy_number: int) -> Iterator[None]:
         yield
 
 
+def read_generators() -> tuple[object, ...]:
+    """Return the state of the global generators; it changes with every draw."""
+    _, keys, *others = np.random.get_state()
+    return random.getstate(), np.asarray(keys).tobytes(), tuple(others)
+
+
 def _seed_generators(number: int, numpy_number: int) -> None:
     random.seed(number)  # noqa: TID251 (authors' code uses the global generator)
     np.random.seed(numpy_number)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from assay.app.lm_eval_tasks import build_lm_eval_tools
 from assay.core.compilation import Compilation
 from assay.core.errors import AssayError
-from assay.core.media import Image
+from assay.core.media import Image, Text
 from assay.core.method import Method
 from assay.core.prompt import Message
 from assay.core.request import Generate, Request, Span
@@ -62,7 +63,7 @@ class Capitals(ConfigurableTask):
             Instance(
                 request_type="generate_until",
                 doc=doc,
-                arguments=(ctx, {"until": ["\\n"], "max_gen_toks": 7}),
+                arguments=(ctx, {**self.config.generation_kwargs, "until": ["\\n"], "max_gen_toks": 7}),
                 idx=0,
                 **kwargs,
             ),
@@ -151,7 +152,7 @@ def test_a_class_asks_and_scores_by_its_own_methods(folder: Path) -> None:
     assert span == Span("Question: Capital of France? Answer: unanswerable", 36)
     assert (task.spec.methods, task.spec.settings["version"]) == ((Method.GEN,), "2")
     sample = next(iter(task.samples()))
-    outcomes = [say("It is Paris."), Likelihood(-2.5, 1, 1, 1, None, 1)]
+    outcomes: list[Outcome] = [say("It is Paris."), Likelihood(-2.5, 1, 1, 1, None, 1)]
     evaluation = read_evaluation(task)
     assert evaluation.values(sample, answer(task.requests(sample), outcomes)) == {
         "contains": 1,
@@ -217,9 +218,10 @@ def test_images_take_the_places_that_the_text_marks(folder: Path) -> None:
     rows = [{"q": "What is <image>?", "a": "a dot", "image": pixel}]
     prompt = list_requests(compile_in(folder, TEXT + "doc_to_image: [image]\n", rows).task)[0].ask.prompt
     assert isinstance(prompt[0], Message)
-    before, image, after = prompt[0].content
-    assert (str(before), isinstance(image, Image), prompt[0].text) == (str(before), True, "What is ?")
-    assert after
+    assert isinstance(prompt[0].content, tuple)
+    first, image, last = prompt[0].content
+    assert (first, last) == (Text("What is "), Text("?"))
+    assert isinstance(image, Image)
 
 
 def test_a_server_that_reports_no_first_choice_fails_where_it_matters(folder: Path) -> None:
@@ -240,3 +242,23 @@ def test_a_class_that_raises_is_reported_with_its_task(folder: Path) -> None:
     code = "class Own:\n    def __init__(self, config=None):\n        raise ValueError('no folder')\n"
     with pytest.raises(AssayError, match=r"LMEVAL-008.*task 'own': the class Own raised .*no folder"):
         compile_in(folder, "task: own\nclass: !function own.Own\n", own=code)
+
+
+def test_a_faithful_run_calls_process_docs_as_often_as_the_original(folder: Path) -> None:
+    code = """
+import random
+
+
+def shuffle(docs):
+    return docs.map(lambda doc: {"q": f"{doc['q']} {random.randrange(1000)}"}, load_from_cache_file=False)
+"""
+    task = compile_in(
+        folder,
+        TEXT + "process_docs: !function own.shuffle\n",
+        settings=TaskSettings(is_faithful=True),
+        own=code,
+    ).task
+    generator = random.Random(0)
+    numbers = [generator.randrange(1000) for _ in range(3 * len(ROWS))]
+    # Once for the examples, once for the checks, and then for the requests.
+    assert list_requests(task)[0].ask.prompt == f"Capital of France? {numbers[2 * len(ROWS)]}"
