@@ -145,7 +145,7 @@ def read_task_keys(run: StoredRun, names: Mapping[str, str]) -> dict[str, TaskKe
         own.rows.append(row)
         own.add_texts(
             normalize_text(_find_question(line.sample.fields)),
-            normalize_text(max(_iter_texts(line.sample.fields), key=len, default="")),
+            normalize_text(_find_longest(line.sample.fields)),
             normalize_text(_read_prompt(line)),
         )
     return keys
@@ -252,7 +252,7 @@ class _QuestionFinder:
             starting = self._by_start.get(tuple(words[at : at + _LEAST_WORDS]), ())
             fitting = [one for one in starting if words[at : at + len(one)] == one]
             if fitting:
-                return " ".join(max(fitting, key=len))
+                return max((" ".join(one) for one in fitting), key=len)
         return ""
 
 
@@ -271,6 +271,10 @@ def _find_asked_questions(known: TaskKeys, asked: TaskKeys) -> TaskKeys:
 def _find_question(fields: Mapping[str, Any]) -> str:
     texts = {name.casefold(): value for name, value in fields.items() if isinstance(value, str)}
     return next((texts[name] for name in _QUESTION_FIELDS if texts.get(name, "").strip()), "")
+
+
+def _find_longest(fields: Mapping[str, Any]) -> str:
+    return max(_iter_texts(fields), key=len, default="")
 
 
 def _iter_texts(value: Any) -> Iterator[str]:

@@ -16,8 +16,9 @@ from assay.core.score import Metric, Ratio, Score, Verdict
 from assay.core.task import ComponentSpec
 from assay.results.comparison import MetricComparison, RunComparison
 from assay.results.paired import mcnemar
-from assay.results.paired_runs import PairedRuns, pair_tasks
+from assay.results.paired_runs import PairedRuns
 from assay.results.read import StoredRun
+from assay.results.sample_join import pair_tasks
 from assay.results.score_columns import Keys
 from fakes.scored_folders import manifest, score, spec, written
 
