@@ -12,11 +12,16 @@ from assay.faces.cli.options import resolve_runs_folder, runs_option
 
 @click.command("import")
 @click.argument("path", type=click.Path(path_type=Path))
-@click.option("--from", "format_name", metavar="FORMAT", help="Format of the log. [by its content]")
+@click.option(
+    "--from",
+    "format_name",
+    metavar="FORMAT",
+    help="Format of the log, such as lm-eval; a wrong name lists all. [by its content]",
+)
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Run folder to create. [a folder under --runs, named after task, model and content]",
+    help="Run folder to create. [a folder in --runs-dir, named after task, model and content]",
 )
 @runs_option
 @json_option
@@ -49,13 +54,19 @@ def import_log(
     show_notes(stored.manifest.notes)
     imported = stored.manifest.imported
     if imported is not None and imported.unknown:
-        screen.print(f"[dim]not in the log: {', '.join(imported.unknown)}[/]")
+        screen.print(f"[dim]not in the log: {', '.join(imported.unknown)}[/]", soft_wrap=True)
     return None
 
 
 @click.command("export")
 @click.argument("run", default="last")
-@click.option("--to", "format_name", metavar="FORMAT", required=True, help="Format to write.")
+@click.option(
+    "--to",
+    "format_name",
+    metavar="FORMAT",
+    required=True,
+    help="Format to write, such as lm-eval or csv; a wrong name lists all.",
+)
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
