@@ -10,15 +10,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from assay.app.api import RunResult, run, score
+    from assay.app.api import RunResult, export_run, import_log, run, score
     from assay.core.errors import AssayError
 
 __version__ = "0.1.0"
-__all__ = ["AssayError", "RunResult", "__version__", "run", "score"]
+__all__ = ["AssayError", "RunResult", "__version__", "export_run", "import_log", "run", "score"]
 
 _HOMES = {
     "AssayError": "assay.core.errors",
     "RunResult": "assay.app.api",
+    "export_run": "assay.app.api",
+    "import_log": "assay.app.api",
     "run": "assay.app.api",
     "score": "assay.app.api",
 }

@@ -15,6 +15,8 @@ import msgspec
 
 from assay.app.allowed_failures import SETTING as ALLOW_FAILURES
 from assay.app.allowed_failures import AllowedFailures
+from assay.app.export_run import export_run as write_run
+from assay.app.import_log import import_log as read_log
 from assay.app.rescore import RescoreResult
 from assay.app.rescore import rescore as rescore_run
 from assay.app.run import FinishedRun
@@ -23,6 +25,7 @@ from assay.app.scorer_selection import ScoringChoices
 from assay.app.settings import resolve_settings
 from assay.core.errors import Problem, UsageError, listing, suggest_name
 from assay.core.score import Metric
+from assay.core.tally import Tally
 from assay.results.read import StoredRun
 from assay.results.rows import format_metric_interval, format_metric_value, is_perplexity
 from assay.results.subset_families import select_headline_metrics
@@ -150,6 +153,29 @@ def score(run: str | Path, **choices: Any) -> RunResult:
     `judge_prompt` is the text itself. Assay keeps the run's own score and all other scorings.
     """
     return _build_result(_rescore_folder(Path(run), choices))
+
+
+def import_log(
+    path: str | Path,
+    *,
+    format_name: str | None = None,
+    out: str | Path | None = None,
+    runs_dir: str | Path = "runs",
+) -> RunResult:
+    """Read the log of another evaluation program as a run, and return the result.
+
+    `format_name`: None: by the content. `out`: the run folder; None: one under `runs_dir`.
+    """
+    done = read_log(
+        Path(path), format_name=format_name, out=None if out is None else Path(out), runs_dir=Path(runs_dir)
+    )
+    run = done.run
+    return RunResult(FinishedRun(run.path, run.manifest, tuple(run.metrics()), Tally()))
+
+
+def export_run(run: str | Path, format_name: str, out: str | Path | None = None) -> list[Path]:
+    """Write a run folder in the format of another program; return the files."""
+    return list(write_run(StoredRun(Path(run)), format_name, None if out is None else Path(out))[1])
 
 
 def _rescore_folder(run: Path, choices: Mapping[str, Any]) -> RescoreResult:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import assay
 from assay.app.run_names import short_name, slug, utc_now
-from assay.app.score_summary import Totals, compute_totals, write_run_results
+from assay.app.score_summary import Totals, compute_totals
 from assay.core.ids import digest
 from assay.core.method import Method
 from assay.core.model import ModelIdentity
@@ -21,7 +21,9 @@ from assay.results.exchange.formats import LogFormat, detect_format, find_format
 from assay.results.exchange.import_writer import ImportWriter, SeenTask
 from assay.results.exchange.imported import ImportedRun, ImportedTask
 from assay.results.exchange.log_files import build_log_error, hash_files
+from assay.results.pages.report_file import write_report_page
 from assay.results.read import StoredRun
+from assay.results.report import render_report
 from assay.results.store import RunFolder
 from assay.scoring.aggregate import Disagreement, MeanAggregator
 
@@ -128,13 +130,18 @@ def _write_run(log: ImportedRun, path: Path, hashed: str, folder: Path) -> None:
             summary_groups=log.groups,
             imported=imported,
         )
-        write_run_results(RunFolder(draft), manifest, totals.metrics, writer.highlights)
+        written = RunFolder(draft)
+        written.write_summary(totals.metrics)
+        written.write_manifest(manifest)
+        written.write_report(render_report(manifest, totals.metrics, writer.highlights))
         if folder.is_dir():
             folder.rmdir()
         draft.replace(folder)
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
+    # The page shows the name of the folder, so it is written last.
+    write_report_page(folder)
 
 
 class _MethodCounter:

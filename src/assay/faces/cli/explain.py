@@ -230,12 +230,18 @@ def _show_completion(ask: ExplainedAsk, outcome: Completion) -> None:
     from rich.markup import escape
     from rich.panel import Panel
 
+    from assay.core.response import Finish
     from assay.core.text_preview import shorten_text
     from assay.faces.cli.render import SHOWN_PROMPT, out
 
     for output in outcome.outputs:
         length = f"{output.n_tokens} tokens, " if output.n_tokens else ""
-        title = f"output: {length}ended by {output.finish}"
+        ending = (
+            "why it ended is not in the log"
+            if output.finish is Finish.UNKNOWN
+            else f"ended by {output.finish}"
+        )
+        title = f"output: {length}{ending}"
         # The first turn of a conversation is the prompt above.
         later = [f"[bold cyan]user[/]\n{escape(turn)}\n[bold cyan]assistant[/]" for turn in ask.record.turns]
         answers = [escape(shorten_text(text, SHOWN_PROMPT)) for text in output.turns or (output.text,)]

@@ -310,7 +310,8 @@ def _build_result(
         values=values,
         ratios=ratios,
         answer=_read_answer(content) if method is Method.GEN else best,
-        rule=str(content["filter"]) if method is Method.GEN and "filter" in content else None,
+        # lm-eval's `acc` chooses the option with the highest sum.
+        rule="sum" if best is not None else str(content["filter"]) if "filter" in content else None,
         prompt=_read_prompt(requests[0].context) if requests else None,
         sampling=_read_sampling(requests[0].second) if requests else None,
         n_shots=shots if isinstance(shots, int) else None,

@@ -36,13 +36,18 @@ from assay.results.exchange.log_files import build_log_error, read_json_document
 PREDICTIONS, RESULTS = "predictions", "results"
 _TIME = re.compile(r"\d{8}_\d{6}")
 _SHARES = re.compile(
-    r"(accuracy|acc|score|exact_match|em|f1|extract_rate|humaneval_pass@1|g?-?pass@.*|avg@.*|cons@.*)", re.I
+    r"(accuracy( \(\d+ runs average\))?|acc|score|exact_match|em|f1|extract_rate|humaneval_pass@1"
+    r"|g?-?pass@.*|avg@.*|cons@.*)",
+    re.I,
 )
 """Metrics that the originals write as a percentage."""
 _ROLES = {"HUMAN": "user", "BOT": "assistant", "SYSTEM": "system", "user": "user", "assistant": "assistant"}
 _CLOSE = 0.006
 """Results are rounded to two decimals of a percentage."""
 _OPTION = "label: "
+_UNFINISHED = "tmp"
+_LIKELIHOODS = "ppl_list"
+"""AISBench's numbers of the options."""
 
 
 class Row(NamedTuple):
@@ -75,7 +80,7 @@ def find_predictions(path: Path, suffix: str) -> list[Path]:
         return []
     own = [path] if PREDICTIONS in path.parts else []
     for folder in (*own, path / PREDICTIONS, *sorted(path.glob(f"*/{PREDICTIONS}"))):
-        if folder.is_dir() and (found := sorted(folder.rglob(f"*{suffix}"))):
+        if folder.is_dir() and (found := _list_files(folder, suffix)):
             return found
     return []
 
@@ -124,10 +129,16 @@ def _split_model(path: Path) -> tuple[Path, str | None]:
     return Path(*path.parts[:at]), path.parts[at + 1] if at + 1 < len(path.parts) else None
 
 
+def _list_files(folder: Path, suffix: str) -> list[Path]:
+    """Return the files below a folder, without those that a run in progress or a stopped one left."""
+    files = sorted(folder.rglob(f"*{suffix}"))
+    return [one for one in files if _UNFINISHED not in one.relative_to(folder).parts]
+
+
 def _group_parts(folder: Path, suffix: str, results: Mapping[str, Path]) -> dict[str, tuple[Path, ...]]:
     """Return the files of each dataset; OpenCompass splits large ones into NAME_0, NAME_1, ..."""
     found: dict[str, list[tuple[int, Path]]] = {}
-    for path in sorted(folder.rglob(f"*{suffix}")):
+    for path in _list_files(folder, suffix):
         name = str(path.relative_to(folder))[: -len(suffix)]
         base, _, number = name.rpartition("_")
         if (
@@ -194,7 +205,8 @@ class _TaskResults:
             self._details = {str(place): one for place, one in enumerate(details) if isinstance(one, Mapping)}
         self._is_listed = isinstance(details, list)
         self.metric = min(self.values, key=rank_metric, default="")
-        self._recomputes = False
+        self.recomputes = False
+        """Whether rows count as right if the prediction equals the reference."""
         if path is None:
             self.notes.append(f"{name} has predictions, but no results file: only its responses are imported")
 
@@ -204,14 +216,12 @@ class _TaskResults:
         if known:
             self.metric = self._find_mean(known) or "correct"
             return
-        equal = [
-            float(str(row.predictions[0].get("prediction")) == str(row.predictions[0].get("gold")))
-            for row in rows
-            if len(row.predictions) == 1 and "gold" in row.predictions[0]
-        ]
+        numbered = enumerate(rows)
+        compared = [self._compare_answer(row, position) for position, row in numbered]
+        equal = [one for one in compared if one is not None]
         found = self._find_mean(equal) if equal and any(equal) else None
         if found is not None:
-            self.metric, self._recomputes = found, True
+            self.metric, self.recomputes = found, True
             self.notes.append(
                 f"{self.name}: the log does not say which rows are right; a row counts as right if its "
                 f"prediction equals the reference, which gives the log's own {found}"
@@ -222,6 +232,15 @@ class _TaskResults:
                 "write details with --dump-eval-details, or score the responses with `assay score`"
             )
 
+    def _compare_answer(self, row: Row, position: int) -> float | None:
+        """Return whether a row's prediction equals its reference; None if the log lacks one of them."""
+        detail = self.detail(row, position)
+        if "predictions" in detail and "references" in detail:
+            return float(str(detail["predictions"]) == str(detail["references"]))
+        if len(row.predictions) != 1 or "gold" not in row.predictions[0]:
+            return None
+        return float(str(row.predictions[0].get("prediction")) == str(row.predictions[0]["gold"]))
+
     def _find_mean(self, values: list[float]) -> str | None:
         mean = 100 * sum(values) / len(values)
         fitting = [name for name, value in self.values.items() if abs(value - mean) < _CLOSE]
@@ -229,9 +248,8 @@ class _TaskResults:
 
     def value(self, row: Row, position: int) -> float | None:
         """Return whether a row is right, as far as the log says."""
-        if self._recomputes:
-            first = row.predictions[0]
-            return float(str(first.get("prediction")) == str(first.get("gold")))
+        if self.recomputes:
+            return self._compare_answer(row, position)
         return _read_correct(self.detail(row, position))
 
     def detail(self, row: Row, position: int) -> Mapping[str, Any]:
@@ -281,14 +299,15 @@ def _build_sample(name: str, row: Row, task: _TaskResults, position: int, path: 
     }
     value = task.value(row, position)
     labels = tuple(options)
-    answer = _read_answer(detail, first if options or task._recomputes else {})
+    is_ppl = bool(options) or _LIKELIHOODS in first
+    answer = _read_answer(detail, first if is_ppl or task.recomputes else {})
     result = ImportedResult(
-        method=Method.PPL if options else Method.GEN,
+        method=Method.PPL if is_ppl else Method.GEN,
         metric=task.metric,
         values={} if value is None else {task.metric: value},
         answer=answer,
-        prompt=None if options else _read_prompt(first.get("origin_prompt")),
-        replies=() if options else tuple(_read_replies(row)),
+        prompt=None if is_ppl else _read_prompt(first.get("origin_prompt")),
+        replies=() if is_ppl else tuple(_read_replies(row)),
         # The original scores the whole text of an option, and keeps only the mean per token.
         options=tuple(ImportedOption(text=str(_flatten(one.get("prompt", "")))) for one in options.values()),
         details=tuple(

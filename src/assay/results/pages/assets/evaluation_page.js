@@ -232,7 +232,7 @@ class EvaluationPage {
     const isWhole = this.evaluation.state === "complete";
     replace(this.scores,
       heads.length ? el("h2", {}, isWhole ? "Results" : "Results so far") : null,
-      cards.length ? el("div", { class: "scores" }, cards.map(scoreCard)) : null,
+      cards.length ? el("div", { class: "scores" }, cards.map((card) => scoreCard(card))) : null,
       heads.length > cards.length || (!isWhole && this.run.manifest.tasks.length > 1) ? [el("h3", {}, "By dataset"), dataTable(["dataset", "method", "done", "score", "95 % interval", "failed", "unanswered"], [...tasks.map(line), ...(isWhole ? [] : waiting)], "Results by dataset")] : null,
       this.notes.length ? el("ul", { class: "notes" }, this.notes.map((note) => el("li", {}, userText(note)))) : null);
   }

@@ -7,7 +7,7 @@ import { fold } from "./folds.js";
 import { count, countOf } from "./numbers.js";
 
 const OPEN = 3;
-const ENDINGS = { end: "ended by the model", stop: "ended at a stop sequence, which is removed", length: "truncated at the token limit" };
+const ENDINGS = { end: "ended by the model", stop: "ended at a stop sequence, which is removed", length: "truncated at the token limit", unknown: "why it ended is not in the log" };
 
 function marks(text, score) {
   if (!score?.span) return [];

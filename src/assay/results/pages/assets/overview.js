@@ -12,15 +12,17 @@ export function isHead(row) {
   return row.is_listed && row.group === null;
 }
 
-export function scoreCard(row) {
-  const trouble = [["unanswered", row.n_unanswered], ["truncated", row.n_truncated], ["failed", row.n_failed]];
+// `log`: where an imported run comes from, and what its log does not say.
+export function scoreCard(row, log = null) {
+  const missing = log?.unknown ?? [];
+  const trouble = [["unanswered", row.n_unanswered, "unanswered samples"], ["truncated", row.n_truncated, "why generation ended"], ["failed", row.n_failed, "failed samples"]];
   return el("div", { class: "score" },
     el("span", { class: "label" }, userText(row.label), " · ", userText(row.method)),
     el("b", {}, row.shown, row.is_share && row.value !== null ? el("small", {}, " %") : null),
     row.value === null ? el("span", { class: "trouble" }, "not scored: ", userText(row.why ?? "no row has a reference answer")) : null,
     el("span", {}, `95 % interval ${row.interval}`, row.higher_is_better ? "" : " · lower is better"),
     el("span", {}, `${count(row.n_counted)} of ${count(row.n)} counted`),
-    el("span", { class: "company" }, trouble.map(([name, n]) => el("span", { class: n ? "some" : "" }, `${name} ${part(n, row.n)}`))));
+    el("span", { class: "company" }, trouble.map(([name, n, fact]) => el("span", { class: n ? "some" : "" }, `${name} ${missing.includes(fact) ? "not in the log" : part(n, row.n)}`))));
 }
 
 function names(run) {
@@ -41,7 +43,9 @@ function when(run) {
     return [`started ${started} UTC`, el("progress", { value: share, max: 1, "aria-label": "samples done" }), `${count(run.n_samples)} of ${count(run.n_planned)} samples`];
   }
   const state = { answered: "answered, not scored yet · ", unscored: "no sample could be scored · " }[manifest.status] ?? "";
-  return [`${state}${started} UTC · ${manifest.seconds === null ? NOT_KNOWN : seconds(manifest.seconds)} · ${count(run.n_samples)} samples`];
+  const began = started ? `${started} UTC` : "start time not in the log";
+  const took = manifest.seconds !== null ? seconds(manifest.seconds) : manifest.imported ? "duration not in the log" : NOT_KNOWN;
+  return [`${state}${began} · ${took} · ${count(run.n_samples)} samples`];
 }
 
 const total = (counts) => Object.values(counts ?? {}).reduce((sum, n) => sum + n, 0);
@@ -60,7 +64,7 @@ export function scores(run) {
       el("h1", {}, userText(names(run))),
       el("p", { class: "model" }, userText(manifest.model.name), el("span", { class: "faint" }, ` · ${manifest.model.backend}${manifest.model.dtype ? ` · ${manifest.model.dtype}` : ""}`)),
       el("p", { class: "faint when" }, when(run))),
-    shown.length ? el("div", { class: "scores" }, shown.slice(0, MANY).map(scoreCard)) : null,
+    shown.length ? el("div", { class: "scores" }, shown.slice(0, MANY).map((row) => scoreCard(row, run.manifest.imported))) : null,
     shown.length > MANY ? el("p", { class: "faint" }, `and ${count(shown.length - MANY)} more below`) : null,
     disagreeing ? el("p", { class: "note" }, `The methods disagree on ${count(disagreeing)} samples. `,
       el("button", { type: "button", class: "link", onclick: () => { setState({ show: "disagree" }); document.getElementById("samples").scrollIntoView(); } }, "Show them")) : null,
@@ -133,6 +137,16 @@ function scoringFacts(scoring) {
   return [["scoring", `${scoring.number}, ${scoring.label}`], ["made", scoring.made], ...Object.entries(scoring.chosen ?? {}), ["version", scoring.versions?.assay]];
 }
 
+// The log that a run was imported from: its settings, its own numbers, and what it does not say.
+function importedFacts(log) {
+  const from = [["file", log.path], ["format", log.format], ["imported", log.made], ["by", `Assay ${log.assay}`], ["not in the log", (log.unknown ?? []).join(", ") || "nothing"]];
+  const settings = Object.entries(log.settings ?? {});
+  const own = (log.metrics ?? []).map((one) => [one.task, one.metric, one.value, one.stderr, one.n]);
+  return [el("h3", {}, "Imported from a log"), facts(["fact", "value"], from),
+    settings.length ? fold("Settings in the log", settings.length, facts(["setting", "value"], settings)) : null,
+    own.length ? fold("The log's own numbers", own.length, facts(["task", "metric", "value", "standard error", "samples"], own)) : null];
+}
+
 // How the run was set up: settings with their sources, tasks, differences from the original, model and versions.
 export function setup(run) {
   const { manifest } = run;
@@ -155,9 +169,9 @@ export function setup(run) {
     run.work ? el("p", { class: "faint" }, `Model: ${run.work}.`) : null,
     run.speed ? el("p", { class: "faint" }, `Server: ${run.speed}.`) : null,
     manifest.scoring ? [el("h3", {}, "Rescored"), facts(["fact", "value"], scoringFacts(manifest.scoring))] : null,
-    el("h3", {}, "Non-default settings"),
-    chosen.length ? facts(["setting", "value", "from"], chosen.map(line)) : el("p", { class: "faint" }, "None: all settings have their default values."),
-    fold("Default settings", settings.length - chosen.length, facts(["setting", "value", "from"], settings.filter(([, setting]) => setting.source === "default").map(line))),
+    manifest.imported ? importedFacts(manifest.imported) : el("h3", {}, "Non-default settings"),
+    manifest.imported ? null : chosen.length ? facts(["setting", "value", "from"], chosen.map(line)) : el("p", { class: "faint" }, "None: all settings have their default values."),
+    manifest.imported ? null : fold("Default settings", settings.length - chosen.length, facts(["setting", "value", "from"], settings.filter(([, setting]) => setting.source === "default").map(line))),
     quirkRows.length ? fold("Differences from the original system, actual or possible", quirkRows.length, facts(["difference", "original", "this run", "tasks"], quirkRows)) : null,
     fold("Tasks", manifest.tasks.length, [facts(["task", "format", "source", "methods", "rows", "data hash"], known()),
       manifest.tasks.length <= 3 ? manifest.tasks.map((task) => [el("h3", {}, userText(task.name)), facts(["setting", "value"], Object.entries(task.settings ?? {}))]) : null]),

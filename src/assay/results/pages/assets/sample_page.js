@@ -73,7 +73,7 @@ function tokensSection(record, likelihoods) {
     const name = ask.windows ? "Text" : ask.role === "option" ? labelOf(sample, ask.index) : `${labelOf(sample, ask.index)} without the question`;
     const isRight = ask.role === "option" && sample.gold?.includes(ask.index);
     return el("div", { class: "scored", "data-role": ask.role, "data-index": ask.index },
-      el("h3", {}, userText(name), isRight ? el("span", { class: "tag right" }, "right answer") : null, el("span", { class: "faint" }, ` ${plain(outcome.sum_logprob)} over ${countOf(outcome.n_tokens, "token")}`)),
+      el("h3", {}, userText(name), isRight ? el("span", { class: "tag right" }, "right answer") : null, el("span", { class: "faint" }, ` ${plain(outcome.sum_logprob)}${outcome.n_tokens ? ` over ${countOf(outcome.n_tokens, "token")}` : ""}`)),
       tokensView(outcome, finalText(record.contexts[ask.context]), ask.text ?? "", name, { isLong: Boolean(ask.windows) }));
   };
   const bare = likelihoods.filter(([ask]) => ask.role === "unconditional");

@@ -164,6 +164,7 @@ function hardest(pieces, found) {
 // Shows one scored text token by token.
 export function tokensView(outcome, before, text, name, { isLong = false } = {}) {
   const n = outcome.n_tokens;
+  if (!n) return el("p", { class: "faint" }, "The tokens are not in the log.");
   if (!outcome.token_logprobs?.length) return el("p", { class: "faint" }, `The model returned only the sum over ${count(n)} tokens, without values for single tokens.`);
   const found = stretches(outcome, before, text);
   const pieces = found?.pieces ?? boxes(outcome);
