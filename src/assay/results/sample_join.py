@@ -1,8 +1,8 @@
 """Pairing the samples of runs of different programs: by id, else by a normalised text of the question.
 
 Programs name samples in different ways: by row number, by a hash, by an id of the dataset. Equal row numbers
-can belong to different rows, so ids only count if the questions do not contradict them. Only hashes are kept
-in memory.
+can belong to different rows, so ids only count if the questions do not contradict them. Of a log that has no
+records, such as OpenCompass's predictions, the prompts are searched for the questions of the other run.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -28,6 +28,8 @@ from assay.results.store import SAMPLES
 ENOUGH = 0.95
 """The share of the smaller run's samples that must be paired for a verdict."""
 _MOST_SHOWN = 3
+_LEAST_WORDS = 3
+"""Shorter questions are not searched for in prompts, which could contain them by chance."""
 _QUESTION_FIELDS = ("question", "query", "problem", "input", "instruction", "prompt", "q", "text", "sentence")
 """Fields that contain a question, in order of preference; more than one program uses each of them."""
 
@@ -38,7 +40,7 @@ class JoinedBy(StrEnum):
     ID = "their ids"
     QUESTION = "the text of the question"
     LONGEST = "the longest text of the record"
-    PROMPT = "the part of the prompt that differs between samples"
+    PROMPT = "the text of the prompt"
 
 
 class SampleJoin(NamedTuple):
@@ -117,31 +119,41 @@ class TaskKeys:
         self.texts: dict[JoinedBy, list[bytes]] = {way: [] for way in JoinedBy if way is not JoinedBy.ID}
         """Empty for a sample without such a text."""
 
+        self.questions: list[str] = []
+        """Normalised; empty for a record without a question."""
+        self.prompts: list[str] = []
+        """Normalised; empty for a sample with a question, which needs none."""
+
     def __len__(self) -> int:
         return len(self.ids)
+
+    def add_texts(self, question: str, longest: str, prompt: str) -> None:
+        """Add the normalised texts of a sample."""
+        self.questions.append(question)
+        self.prompts.append("" if question else prompt)
+        for way, text in zip(self.texts, (question, longest, prompt), strict=True):
+            self.texts[way].append(_hash_text(text))
 
 
 def read_task_keys(run: StoredRun, names: Mapping[str, str]) -> dict[str, TaskKeys]:
     """Return the samples of a run by task; `names` maps the run's task names to those in the result."""
-    shared = _find_shared_prompts(run, names)
     keys: dict[str, TaskKeys] = {}
     for row, line in enumerate(_read_lines(run, names)):
         task = names[line.task]
         own = keys.setdefault(task, TaskKeys())
         own.ids.append(line.sample.id)
         own.rows.append(row)
-        texts = {
-            JoinedBy.QUESTION: _find_question(line.sample.fields),
-            JoinedBy.LONGEST: max(_iter_texts(line.sample.fields), key=len, default=""),
-            JoinedBy.PROMPT: shared[task].cut(_read_prompt(line)) if task in shared else "",
-        }
-        for way, text in texts.items():
-            own.texts[way].append(_hash_text(normalize_text(text)))
+        own.add_texts(
+            normalize_text(_find_question(line.sample.fields)),
+            normalize_text(max(_iter_texts(line.sample.fields), key=len, default="")),
+            normalize_text(_read_prompt(line)),
+        )
     return keys
 
 
 def join_samples(a: TaskKeys, b: TaskKeys) -> SampleJoin:
     """Pair the samples of two runs by the first way that pairs enough of them, or else the most."""
+    a, b = _find_asked_questions(b, a), _find_asked_questions(a, b)
     rows_a, rows_b = a.ids.match(b.ids)
     by_id = SampleJoin(JoinedBy.ID, rows_a, rows_b, len(a), len(b))
     by_text = [_join_texts(way, a, b) for way in a.texts]
@@ -223,47 +235,37 @@ def _read_prompt(line: _Line) -> str:
     return users[-1].text if users else final_text(prompt)
 
 
-class _SharedPrompt:
-    """What all prompts of a task begin and end with: instructions, examples, the request for an answer."""
+class _QuestionFinder:
+    """Finds which of many questions a prompt asks: the last one in it, as solved examples come before it."""
 
-    def __init__(self, first: str) -> None:
-        self._head = first.split()
-        self._tail = self._head
+    def __init__(self, questions: Iterable[str]) -> None:
+        self._by_start: dict[tuple[str, ...], list[list[str]]] = {}
+        for question in dict.fromkeys(questions):
+            words = question.split()
+            if len(words) >= _LEAST_WORDS:
+                self._by_start.setdefault(tuple(words[:_LEAST_WORDS]), []).append(words)
 
-    def learn(self, prompt: str) -> None:
-        """Shorten both ends to what this prompt shares."""
+    def find(self, prompt: str) -> str:
+        """Return the question; empty if the prompt contains none of them."""
         words = prompt.split()
-        self._head = self._head[: _count_equal(self._head, words)]
-        n = _count_equal(self._tail[::-1], words[::-1])
-        self._tail = self._tail[len(self._tail) - n :]
-
-    def cut(self, prompt: str) -> str:
-        """Return the part of a prompt that differs between samples; empty if nothing does."""
-        words = prompt.split()
-        if len(self._head) + len(self._tail) > len(words):
-            return ""
-        return " ".join(words[len(self._head) : len(words) - len(self._tail)])
+        for at in range(len(words) - _LEAST_WORDS, -1, -1):
+            starting = self._by_start.get(tuple(words[at : at + _LEAST_WORDS]), ())
+            fitting = [one for one in starting if words[at : at + len(one)] == one]
+            if fitting:
+                return " ".join(max(fitting, key=len))
+        return ""
 
 
-def _count_equal(one: list[str], other: list[str]) -> int:
-    n = 0
-    for left, right in zip(one, other, strict=False):
-        if left != right:
-            break
-        n += 1
-    return n
-
-
-def _find_shared_prompts(run: StoredRun, names: Mapping[str, str]) -> dict[str, _SharedPrompt]:
-    shared: dict[str, _SharedPrompt] = {}
-    for line in _read_lines(run, names):
-        prompt = _read_prompt(line)
-        task = names[line.task]
-        if task in shared:
-            shared[task].learn(prompt)
-        else:
-            shared[task] = _SharedPrompt(prompt)
-    return shared
+def _find_asked_questions(known: TaskKeys, asked: TaskKeys) -> TaskKeys:
+    """Return the samples of a log without records, with the questions of the other run that they ask."""
+    if any(asked.questions) or not any(known.questions):
+        return asked
+    finder = _QuestionFinder(known.questions)
+    found = TaskKeys()
+    found.ids, found.rows, found.prompts = asked.ids, asked.rows, asked.prompts
+    found.questions = [finder.find(prompt) for prompt in asked.prompts]
+    found.texts = {**asked.texts, JoinedBy.QUESTION: [_hash_text(one) for one in found.questions]}
+    return found
 
 
 def _find_question(fields: Mapping[str, Any]) -> str:

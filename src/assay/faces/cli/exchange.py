@@ -49,7 +49,7 @@ def import_log(
     show_notes(stored.manifest.notes)
     imported = stored.manifest.imported
     if imported is not None and imported.unknown:
-        screen.print(f"[dim]not in the log: {', '.join(imported.unknown)}[/]")
+        screen.print(f"[dim]not in the log: {', '.join(imported.unknown)}[/]", soft_wrap=True)
     return None
 
 
