@@ -138,7 +138,8 @@ def build_table(found: Sequence[Exported]) -> str:
     rows = []
     for kind in dict.fromkeys(one.kind for one in found):
         mine = [one for one in found if one.kind == kind]
-        rows.append([kind, str(len(mine)), *(str(sum(one[at] for one in mine)) for at in range(1, 8))])
+        counts = [sum(numbers) for numbers in zip(*(one[1:] for one in mine), strict=True)]
+        rows.append([kind, str(len(mine)), *map(str, counts)])
     totals = [str(sum(int(row[at]) for row in rows)) for at in range(1, len(headings))]
     return markdown_table(headings, [*rows, ["**all**", *totals]])
 

@@ -14,9 +14,9 @@ from assay.results.read import StoredRun
 from assay.results.store import MANIFEST
 
 _MODULES = {
+    "lm-eval": "assay.results.exchange.lm_eval",
     "inspect": "assay.results.exchange.inspect_ai",
     "every-eval-ever": "assay.results.exchange.every_eval_ever",
-    "lm-eval": "assay.results.exchange.lm_eval",
     "opencompass": "assay.results.exchange.opencompass",
     "aisbench": "assay.results.exchange.aisbench",
     "hf-eval-results": "assay.results.exchange.hf_eval_results",

@@ -12,9 +12,9 @@ from typing import NamedTuple, TypeAlias
 Buffer: TypeAlias = bytes | mmap.mmap
 
 _SPACE = b" \t\r\n"
-_MARK = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+_MARK = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]', re.DOTALL)
 _SCALAR_END = re.compile(rb"[,\]}\s]")
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _MAX_DEPTH = 1_000
 
 

@@ -108,7 +108,7 @@ def decompress_zstandard(packed: bytes, most: int, path: Path) -> bytes:
         import pyarrow
     except ImportError as error:
         raise build_log_error(
-            "LOG-012",
+            "LOG-007",
             "the log is compressed with Zstandard, which needs the package pyarrow",
             "install it: pip install 'assay-eval[datasets]'",
             path,

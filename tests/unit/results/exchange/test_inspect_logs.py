@@ -357,7 +357,7 @@ def test_without_pyarrow_a_zstandard_log_says_what_to_install(
 
     path = zstandard(tmp_path / "log.eval", build_log([build_sample(1)], [ACCURACY]))
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    assert error_of(path)[0] == "LOG-012"
+    assert error_of(path)[0] == "LOG-007"
 
 
 def test_a_run_with_several_tasks_is_not_written_into_one_file(
@@ -365,7 +365,7 @@ def test_a_run_with_several_tasks_is_not_written_into_one_file(
 ) -> None:
     with pytest.raises(StoreError) as caught:
         export_run(runs["choices"], "inspect", tmp_path / "log.eval")
-    assert caught.value.problems[0].code == "LOG-013"
+    assert caught.value.problems[0].code == "LOG-012"
 
 
 def test_scores_that_another_program_changed_count_instead_of_those_kept(

@@ -262,8 +262,8 @@ class _LogSamples:
         self._reduced = ReducedValues(opened.reductions() if log.header.results else [])
         spec = log.header.eval
         wanted = [str(id_) for id_ in spec.dataset.sample_ids or ()]
-        self.ids = [id_ for id_ in dict.fromkeys(wanted) if id_ in self._epochs]
-        self.ids += [id_ for id_ in self._epochs if id_ not in set(self.ids)]
+        in_order = [id_ for id_ in wanted if id_ in self._epochs]
+        self.ids = list(dict.fromkeys([*in_order, *self._epochs]))
         self._sampling = _build_sampling({**spec.model_generate_config, **log.header.plan.config})
         self._has_letters = any(step.get("solver") == _CHOICE_SOLVER for step in log.header.plan.steps)
 

@@ -57,7 +57,7 @@ def write(run: StoredRun, target: Path) -> list[Path]:
     is_file = target.suffix in (".json", ".eval")
     if is_file and len(tracks) > 1:
         raise build_log_error(
-            "LOG-013",
+            "LOG-012",
             f"the run has {len(tracks)} tasks and methods, and each one is a log of its own",
             "give --out a folder",
             target,
