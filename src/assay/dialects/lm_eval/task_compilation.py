@@ -98,7 +98,7 @@ class TaskCompilation:
         with self._seed_generators():
             keys, own = self._read_keys()
             splits = TaskSplits(keys, self._loader) if own is None else ClassSplits(own, keys, self._loader)
-            if settings.is_faithful and isinstance(splits, TaskSplits):
+            if self._settings.is_faithful and isinstance(splits, TaskSplits):
                 splits.replay_calls()
             split, docs = splits.evaluated()
             n_shots = self._resolve_shots(keys)
