@@ -119,6 +119,8 @@ def main() -> None:
             signal.signal(signal.SIGINT, _stop_at_once)
     except KeyboardInterrupt:
         status = STOPPED
+    # Everything is written. Python would search all of torch for garbage, for up to a second.
+    gc.freeze()
     sys.exit(status)
 
 
