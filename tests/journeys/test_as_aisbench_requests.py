@@ -105,7 +105,7 @@ def table() -> list[list[str]]:
 
 @pytest.mark.parametrize("mode", [(), FAITHFUL])
 @pytest.mark.parametrize(
-    "said",
+    "settings",
     [
         {},
         {"temperature": 0.01, "ignore_eos": False},
@@ -113,12 +113,14 @@ def table() -> list[list[str]]:
         {"temperature": 0.7, "top_p": 0.9, "top_k": 20, "seed": 7, "stop": ["<end>"], "ignore_eos": True},
     ],
 )
-def test_a_body_holds_what_the_config_says_and_nothing_else(respond: Body, mode: tuple[str, ...]) -> None:
+def test_a_body_holds_what_the_config_says_and_nothing_else(
+    settings: dict[str, Any], mode: tuple[str, ...]
+) -> None:
     with serving(saying("B")) as server:
-        write_model(server.url, generation_kwargs=respond)
+        write_model(server.url, generation_kwargs=settings)
         run("--datasets", "rivers", "--num-prompts", "1", *mode)
     assert server.bodies[0] == {
-        **{"model": "small", "max_tokens": 64, "stream": False, **respond},
+        **{"model": "small", "max_tokens": 64, "stream": False, **settings},
         "messages": [{"role": "user", "content": "Where is river 0?"}],
     }
 

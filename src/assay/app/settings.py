@@ -23,12 +23,8 @@ from assay.core.secrets import HIDDEN, is_secret_name
 from assay.core.sizes import read_size
 
 FILE = "assay.toml"
-_LISTS = ("method", "stop", "benchmarks_from")
+_LISTS = ("method", "stop", "include_path", "benchmarks_from")
 """Settings with several values, of which one may be written alone."""
-
-
-_LISTS = ("method", "stop", "include_path")
-"""Settings with several values; a text is one of them."""
 
 
 class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -116,7 +112,7 @@ class Settings:
 
     def with_values(self, values: RunSettings) -> Settings:
         """Return other values with the sources of these."""
-        return Settings(values, self._sources)
+        return Settings(values, self._sources, self.names)
 
     def recorded(self) -> dict[str, Setting]:
         """Return the values for the manifest, without secrets, as they will be read back from it."""

@@ -1,9 +1,11 @@
-"""Sizes of files as people write and read them: `256MB`, `1.5 GiB`, `0`."""
+"""Sizes of files as people write and read them: `256MB`, `1.5 GiB`, `0`; the longest csv cell."""
 
 from __future__ import annotations
 
 import re
 
+LONGEST_CELL = 33_000_000
+"""Characters. The csv module needs eight bytes per character while it reads a cell."""
 _UNITS = {"": 1, "B": 1}
 _UNITS |= {f"{letter}B": 1000**power for power, letter in enumerate("KMGTP", 1)}
 _UNITS |= {f"{letter}IB": 1024**power for power, letter in enumerate("KMGTP", 1)}

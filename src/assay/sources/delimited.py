@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from assay.core.errors import AuthorError, Problem, listing
 from assay.core.origin import Origin
+from assay.core.sizes import LONGEST_CELL
 from assay.sources.decimal_comma import shows_decimal_comma
 from assay.sources.faults import build_no_rows_error
 from assay.sources.file_settings import FileReading, FileSettings, UndecidedFile
@@ -25,8 +26,6 @@ from assay.sources.text_source import TextSource
 if TYPE_CHECKING:
     from _csv import Reader
 
-LONGEST_CELL = 33_000_000
-"""Characters. The csv module needs eight bytes per character while it reads a cell."""
 # Passages can be longer than the module's default of 128 KiB. The limit is global, so set it once.
 csv.field_size_limit(LONGEST_CELL)
 

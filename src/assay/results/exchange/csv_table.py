@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from assay.core.origin import Origin
+from assay.core.sizes import LONGEST_CELL
 from assay.results.draft_file import draft_path
 from assay.results.exchange.formats import LogFormat
 from assay.results.exchange.imported import ImportedRun
-from assay.results.exchange.log_files import MAX_LINE_BYTES, build_damaged_log_error, build_log_error
+from assay.results.exchange.log_files import build_damaged_log_error, build_log_error
 from assay.results.exchange.table_rows import COLUMNS, build_rows, describe_missing_columns, read_table
 from assay.results.read import StoredRun
 
@@ -91,7 +92,8 @@ def _read_cell(value: str | None) -> str | None:
 
 
 def _open_reader(file: Any) -> csv.DictReader[str]:
-    csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE_BYTES))
+    # For the whole process, so it must be the limit with which datasets are read.
+    csv.field_size_limit(LONGEST_CELL)
     return csv.DictReader(file)
 
 
