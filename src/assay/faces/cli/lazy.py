@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ class _HelpFormatter(click.HelpFormatter):
     def write_text(self, text: str) -> None:
         super().write_text(text.replace("-", _WHOLE_HYPHEN))
 
-    def write_dl(self, rows: Sequence[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
         whole = [(term, text.replace("-", _WHOLE_HYPHEN)) for term, text in rows]
         super().write_dl(whole, col_max, col_spacing)
 
