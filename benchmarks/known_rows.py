@@ -89,7 +89,7 @@ MADE = {
         ),
         ("validation",),
     ),
-    "rajpurkar/squad_v2": MadeDataset(
+    "lighteval/squad_v2": MadeDataset(
         _twice(
             {"id": "1", "title": "Shapes", "context": _PASSAGE, "question": _QUESTION, "answers": _SPAN},
             id="2",

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from assay.results.exchange.formats import list_formats
 from cli import assay, killed
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -380,6 +381,23 @@ def test_help_names_every_command_and_wrong_ones_get_a_hint() -> None:
         assert re.search(rf"^  {command} ", shown, re.MULTILINE)
         assert assay(command, "--help").status == 0
     assert "did you mean 'check'" in assay("chek").err
+
+
+@pytest.mark.parametrize("columns", ["60", "80"])
+@pytest.mark.parametrize("command", [(), ("run",), ("ls",), ("export",), ("as",), ("as", "lm_eval")])
+def test_help_breaks_no_word(columns: str, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    shown = assay(*command, "--help").out
+    assert not re.findall(r"\w+-$", shown, re.MULTILINE)
+    assert "\N{NON-BREAKING HYPHEN}" not in shown
+
+
+def test_help_names_every_log_format() -> None:
+    for flag, to_write in (("import", False), ("export", True)):
+        shown = assay(flag, "--help").out
+        for one in list_formats():
+            if one.write if to_write else one.read:
+                assert re.search(rf"[ :]{one.name}[ ,.]", shown), one.name
 
 
 def test_the_perplexity_of_texts(workdir: Path) -> None:

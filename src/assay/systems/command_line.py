@@ -35,7 +35,10 @@ _SYSTEMS = {
 
 @click.command(cls=LazyGroup, table=_SYSTEMS)
 def other_systems() -> None:
-    """Use the command line of another system."""
+    """Use the command line of another system.
+
+    Each command accepts that system's flags and writes its result files, next to a run of Assay.
+    """
 
 
 class Subcommand(NamedTuple):

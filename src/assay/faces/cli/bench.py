@@ -144,9 +144,9 @@ def bench(context: click.Context, /, model: str, dataset: str, is_json: bool, **
     its results are shown again.
 
     \b
-    assay bench openai:qwen@http://127.0.0.1:8000/v1 --concurrency 64 --requests 1000
-    assay bench openai:qwen@http://127.0.0.1:8000/v1 --rate 20 --burstiness 1 --duration 60
-    assay bench openai:qwen@http://127.0.0.1:8000/v1 --search rate --limit 'p99 ttft < 500ms'
+    assay bench openai:NAME@URL --concurrency 64 --requests 1000
+    assay bench openai:NAME@URL --rate 20 --burstiness 1 --duration 60
+    assay bench openai:NAME@URL --search rate --limit 'p99 ttft < 500ms'
     """  # noqa: D301 (click wants the character itself)
     from assay.app.bench_page import StoredBench, is_bench, read_bench, write_page
     from assay.app.bench_run import run_bench

@@ -29,7 +29,7 @@ _LONGEST_NAME = 64
     "--benchmarks-from",
     multiple=True,
     metavar="DIR",
-    help="Checkout or folder to list too, besides installed packages. Repeatable.",
+    help="Checkout or folder with more benchmarks to list. Repeatable.",
 )
 @click.option("--data-root", metavar="DIR", help="Folder of datasets that you can use by name.")
 @json_option
@@ -41,11 +41,12 @@ def benchmarks(
     data_root: str | None,
     is_json: bool,
 ) -> Answer | None:
-    """List benchmarks that `assay run` takes by name, with their method and whether their data is here.
+    """List the benchmarks that `assay run` accepts by name, with their method and data.
 
     PATTERN is a glob such as 'mmlu*' or 'opencompass:gsm8k*', or a word to find in names, datasets and
     descriptions. The benchmarks come from the installed packages lm-eval, opencompass and
-    ais_bench_benchmark, and from the folders of --benchmarks-from. They are read as data, never imported.
+    ais_bench_benchmark, and from the folders of --benchmarks-from. Assay reads their files and runs none of
+    their code.
     """
     from pathlib import Path
 

@@ -16,12 +16,13 @@ from assay.faces.cli.options import resolve_runs_folder, runs_option
     "--from",
     "format_name",
     metavar="FORMAT",
-    help="Format of the log, such as lm-eval; a wrong name lists all. [by its content]",
+    help="Format of the log: lm-eval, inspect, every-eval-ever, opencompass, aisbench, csv or parquet. "
+    "[by its content]",
 )
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Run folder to create. [a folder in --runs-dir, named after task, model and content]",
+    help="Run folder to create. [in --runs-dir, named after task, model and content]",
 )
 @runs_option
 @json_option
@@ -30,8 +31,8 @@ def import_log(
 ) -> Answer | None:
     """Read the log of another evaluation program as a run.
 
-    PATH is a file or folder that lm-eval, OpenCompass, AISBench or another program wrote. The result is a run
-    folder: `assay report`, `view`, `compare`, `diff` and `leaderboard` work on it.
+    PATH is a file or folder that lm-eval, inspect_ai, OpenCompass or another program wrote. The result is a
+    run folder: `assay report`, `view`, `compare`, `diff` and `leaderboard` work on it.
     """
     from rich.markup import escape
 
@@ -65,7 +66,7 @@ def import_log(
     "format_name",
     metavar="FORMAT",
     required=True,
-    help="Format to write, such as lm-eval or csv; a wrong name lists all.",
+    help="Format to write: lm-eval, inspect, every-eval-ever, hf-eval-results, csv or parquet.",
 )
 @click.option(
     "--out",

@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
 
 import click
+
+_WHOLE_HYPHEN = "\N{NON-BREAKING HYPHEN}"
+
+
+class _HelpFormatter(click.HelpFormatter):
+    """Breaks lines at spaces and never at a hyphen, so that every flag and name can be copied."""
+
+    def write_text(self, text: str) -> None:
+        super().write_text(text.replace("-", _WHOLE_HYPHEN))
+
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+        whole = [(term, text.replace("-", _WHOLE_HYPHEN)) for term, text in rows]
+        super().write_dl(whole, col_max, col_spacing)
+
+    def getvalue(self) -> str:
+        return super().getvalue().replace(_WHOLE_HYPHEN, "-")
+
+
+class _Context(click.Context):
+    formatter_class = _HelpFormatter
 
 
 class Command(NamedTuple):
@@ -22,6 +42,8 @@ class Command(NamedTuple):
 class LazyGroup(click.Group):
     """A group that knows only the names and summaries of its commands."""
 
+    context_class = _Context
+
     def __init__(self, *args: Any, table: Mapping[str, Command], **more: Any) -> None:
         super().__init__(*args, **more)
         self._table = table
@@ -36,6 +58,7 @@ class LazyGroup(click.Group):
             return None
         module, _, attribute = self._table[name].place.partition(":")
         command: click.Command = getattr(import_module(module), attribute)
+        command.context_class = _Context
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -67,7 +67,7 @@ _COMMANDS = {
     ),
     "as": Command(
         "assay.systems.command_line:other_systems",
-        "Use the command line of OpenCompass, AISBench, LLMBox, UltraEval or LEAP.",
+        "Use the flags of lm-eval, OpenCompass, AISBench, LLMBox, UltraEval or LEAP.",
         "Other systems",
     ),
 }
@@ -85,9 +85,9 @@ _COLLECT_AT = (50_000, 20, 50)
 _HELP = """Assay tells you what a language model scores on your own dataset.
 
 \b
-assay run data.csv                      score the embedded SmolLM2 on a file
-assay run openai/gsm8k -m hf:ORG/NAME   score a model from the hub on a dataset from the hub
-assay view                              look at every sample in a browser
+assay run data.csv                     score your own file
+assay run lm_eval:mmlu -m hf:ORG/NAME  run a benchmark
+assay view                             browse every sample
 """
 
 

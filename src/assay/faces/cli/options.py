@@ -63,7 +63,7 @@ benchmarks_from_option = grouped_option(
     is_rare=True,
     multiple=True,
     metavar="DIR",
-    help="Checkout or folder whose benchmarks can be named, besides installed packages. Repeatable.",
+    help="Checkout or folder with more benchmarks to run by name. Repeatable.",
 )
 
 allow_failures_option = grouped_option(
@@ -255,7 +255,7 @@ _OPTIONS = (
         is_rare=True,
         multiple=True,
         metavar="DIR",
-        help="Further folder of lm-eval's task files. Repeatable. [those of the package lm-eval]",
+        help="Folder with more task files of lm-eval. Repeatable. [those of the package lm-eval]",
     ),
     grouped_option(
         "Data",

@@ -20,7 +20,8 @@ _LISTS = {
         "List the benchmarks of lm-eval, OpenCompass, AISBench and others by name.",
     ),
     "datasets": Command(
-        "assay.faces.cli.datasets:datasets", "List datasets in folders or on the hub instead of runs."
+        "assay.faces.cli.datasets:datasets",
+        "List datasets in folders or on the hub.",
     ),
 }
 
@@ -77,7 +78,7 @@ def report(run: str, runs_dir: str | None, markdown: bool, is_json: bool) -> Ans
 @json_option
 @click.pass_context
 def ls(context: click.Context, runs_dir: str | None, is_json: bool) -> Answer | None:
-    """List runs, latest last; or benchmarks, or datasets."""
+    """List runs, latest last. The commands below list benchmarks and datasets."""
     if context.invoked_subcommand is not None:
         if is_json:
             raise click.UsageError(

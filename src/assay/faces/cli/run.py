@@ -103,8 +103,9 @@ def run(
 ) -> int | Answer:
     """Evaluate a model on one or more datasets.
 
-    DATASET is a file (csv, tsv, json, jsonl, parquet, arrow, xlsx, ods; also .gz), a dataset class or config
-    in Python, a name under --data-root, or a dataset on the Hugging Face hub: ORG/NAME or
+    DATASET is a file (csv, tsv, json, jsonl, parquet, arrow, xlsx, ods; also .gz), a dataset class, config or
+    task file of another system, a benchmark such as lm_eval:mmlu (`assay ls benchmarks` lists them), a name
+    under --data-root, or a dataset on the Hugging Face hub: ORG/NAME or
     hf://ORG/NAME[:config][@revision][#split]. Run the same command again to resume an interrupted run.
     """
     with recording_time(find_process_start()) if shows_times else nullcontext():

@@ -71,8 +71,8 @@ def detect_format(path: Path) -> LogFormat:
         raise StoreError(
             Problem(
                 "LOG-002",
-                "it is a run folder of Assay already",
-                f"use it as it is: assay report {path}",
+                "this is already a run folder of Assay",
+                f"use it without importing it: assay report {path}",
                 Origin(str(path)),
             )
         )
@@ -86,7 +86,7 @@ def detect_format(path: Path) -> LogFormat:
     raise StoreError(
         Problem(
             "LOG-002",
-            f"it is not a log that Assay knows; tried {'; '.join(tried)}",
+            f"this is not a log that Assay can read; tried {'; '.join(tried)}",
             "name the file or the folder that the other program wrote, or its format with --from",
             Origin(str(path)),
         )

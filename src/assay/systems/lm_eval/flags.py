@@ -33,7 +33,9 @@ def parse_switch(text: str) -> bool:
     return text.lower() in ("true", "1", "yes")
 
 
-INCLUDE_PATH = Flag("--include_path DIR...", "Further folders of task files. Repeatable.", is_collected=True)
+INCLUDE_PATH = Flag(
+    "--include_path DIR...", "Additional folders of task files. Repeatable.", is_collected=True
+)
 
 FLAGS = FlagTable(
     "lm_eval",
@@ -53,7 +55,10 @@ FLAGS = FlagTable(
         ),
         Flag("--num_fewshot, -f N", "Number of solved examples. [the task's]", "shots", int),
         Flag("--limit, -L N", "First N documents of each task; below 1: a fraction. [all]", type=float),
-        Flag("--samples, -E JSON", "Numbers of the documents to evaluate by task, or a file with them."),
+        Flag(
+            "--samples, -E JSON",
+            'Document numbers to evaluate, by task: {"my_task": [0, 3]}, or a file with this.',
+        ),
         Flag("--apply_chat_template [NAME]", "Use the model's chat template. [off]"),
         Flag(
             "--fewshot_as_multiturn [BOOL]",
@@ -66,7 +71,7 @@ FLAGS = FlagTable(
             "Replace parts of generation_kwargs: temperature=0.7,do_sample=true.",
             is_collected=True,
         ),
-        Flag("--batch_size, -b N", "Maximum batch size of a local model; auto: as fits. [auto]"),
+        Flag("--batch_size, -b N", "Maximum batch size of a local model; auto: as large as fits. [auto]"),
         Flag("--max_batch_size N", "Maximum batch size of a local model.", type=int),
         Flag("--device DEVICE", "Device of a local model: cuda, cuda:0, cpu, mps. [a GPU if there is one]"),
         Flag("--output_path, -o PATH", "Folder, or JSON file, for the original's result files."),
@@ -81,19 +86,19 @@ FLAGS = FlagTable(
         INCLUDE_PATH,
         Flag(
             "--seed N,N,N,N",
-            "Seeds of random, numpy, torch and the examples, or one for all; only the last is used. "
+            "Seeds of random, numpy, torch and the examples, or one for all. Assay uses only the last. "
             "[0; --fidelity faithful: 1234]",
             type=parse_seeds,
         ),
         Flag("--metadata K=V...", "Values for the functions that load a task's data.", is_collected=True),
-        Flag("--config, -C FILE", "YAML file with flags; those on the command line win."),
+        Flag("--config, -C FILE", "YAML file with flags; flags on the command line override it."),
         Flag("--show_config", "Print the content of the results file."),
         Flag("--trust_remote_code", "Run code that comes with a local model."),
         Flag("--confirm_run_unsafe_code", "Allow tasks that run code written by the model."),
     ),
     ignored=(
         Flag("--use_cache, -c PATH", _OWN_CACHE),
-        Flag("--cache_requests [MODE]", "prompts are built anew in every run, which takes little time"),
+        Flag("--cache_requests [MODE]", "prompts are rebuilt in every run, which takes little time"),
         Flag("--check_integrity", "every document of every task is checked before each run"),
         Flag("--write_out, -w", "the first prompt of each task is always shown"),
         Flag("--verbosity, -v LEVEL", "Assay has no log levels; --progress controls the output"),
