@@ -90,7 +90,7 @@ def test_an_evaluation_is_started_watched_and_looked_into(browser_page: Page, se
     expect(page.locator("tbody tr").first).to_contain_text(shown)
     page.locator("tbody tr").first.get_by_role("link", name=re.compile("^sums-quick-")).click()
     expect(page.locator(".score b")).to_contain_text(shown)
-    page.locator("a.row").first.click()
+    page.locator(".sample-row").first.click()
     expect(page.locator("#sample")).to_contain_text("0+1=")
     page.get_by_role("link", name="Leaderboard").click()
     expect(page.locator("tbody th.model").first).to_contain_text("quick", timeout=_PATIENT_MS)

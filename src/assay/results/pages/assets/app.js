@@ -1,5 +1,6 @@
 // All pages of a server.
 
+import { showAllSamples } from "./all_samples_page.js";
 import { showApi } from "./api_page.js";
 import { showBoard } from "./board_page.js";
 import { showComparison } from "./compare_page.js";
@@ -26,6 +27,7 @@ const PAGES = {
   new_evaluation: showNewEvaluation,
   run: showRun,
   runs: showRuns,
+  samples: showAllSamples,
 };
 
 start(PAGES, {

@@ -167,9 +167,10 @@ class RunList {
 
   drawBar() {
     this.bar.hidden = this.chosen.size === 0;
-    const address = `/compare?${new URLSearchParams([...this.chosen].map((name) => ["run", name]))}`;
+    const query = new URLSearchParams([...this.chosen].map((name) => ["run", name]));
     replace(this.bar,
-      this.chosen.size < 2 ? el("span", {}, "1 run selected. Select another one to compare.") : el("a", { class: "go", href: address }, `Compare ${this.chosen.size} runs`),
+      this.chosen.size < 2 ? el("span", {}, "1 run selected. Select another one to compare.") : el("a", { class: "go", href: `/compare?${query}` }, `Compare ${this.chosen.size} runs`),
+      el("a", { href: `/samples?${query}` }, "Show samples"),
       el("button", { type: "button", class: "plain", onclick: () => { this.chosen.clear(); this.made.clear(); this.follow(this.state); } }, "Clear selection"));
   }
 }
