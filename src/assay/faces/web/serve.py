@@ -7,12 +7,14 @@ from pathlib import Path
 
 import msgspec
 
+from assay.app.annotations import RunAnnotations
 from assay.app.team.leaderboard import open_team_runs, read_board_options
 from assay.app.team.settings import TeamSettings
 from assay.app.team.supervise import Supervisor
 from assay.app.team.team import Team
 from assay.app.viewed_runs import ViewedRuns
 from assay.core.roles import Role
+from assay.faces.web.annotations import annotations_router
 from assay.faces.web.api.document import openapi_config
 from assay.faces.web.api.router import PATH, api_router
 from assay.faces.web.api.slow_work import SlowWork
@@ -82,6 +84,7 @@ class TeamServer:
                 data_router(cache, streams),
                 board_router(self._boards),
                 comparisons_router(cache),
+                annotations_router(cache, RunAnnotations(team.database)),
                 api_router(team, streams, SlowWork()),
             ],
             openapi=openapi_config(),

@@ -37,7 +37,7 @@ function head(of) {
 
 function loads({ loads: some, n_earlier_loads: nEarlier, sweep, search }) {
   if (!some.length) return sweep || search ? null : empty("No requests were sent.");
-  if (some.length === 1) return details(some[0]);
+  if (some.length === 1) return [el("h2", {}, "Results"), details(some[0])];
   return [el("h2", {}, "Load details"),
     nEarlier ? empty(`The last ${some.length} of ${nEarlier + some.length} loads.`) : null,
     some.map((load) => fold([userText(load.name), el("span", {}, summary(load))], () => details(load), { class: "fold" }))];

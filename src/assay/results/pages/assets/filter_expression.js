@@ -66,6 +66,11 @@ function compareChoices(operator, wanted, name, values) {
   return operator === "!=" ? (value) => value !== choice : (value) => value === choice;
 }
 
+function compareLists(operator, wanted, name) {
+  const compare = compareTexts(operator === "!=" ? "=" : operator, wanted, name);
+  return operator === "!=" ? (values) => !values.some(compare) : (values) => values.some(compare);
+}
+
 // Reads one term; `context` has the columns, the searchable text, and collects names that are no column.
 function readTerm(token, context) {
   if (token.startsWith("-") && token.length > 1 && !NUMBER.test(token)) {
@@ -87,7 +92,7 @@ function readTerm(token, context) {
     if (flag === undefined || operator !== ":") throw new FilterProblem(`${name}${operator}${wanted}: expected ${column.values.map((one) => `${name}:${one}`).join(", ")}`);
     return (place) => column.has(place, flag);
   }
-  const compare = { number: compareNumbers, text: compareTexts, choice: compareChoices }[column.kind](operator, wanted, name, column.values);
+  const compare = { number: compareNumbers, text: compareTexts, choice: compareChoices, list: compareLists }[column.kind](operator, wanted, name, column.values);
   // A comparison with an unknown value does not hold.
   return (place) => {
     const here = column.get(place);
@@ -131,7 +136,7 @@ function readAny(tokens, context) {
 
 // Returns `test(place)`, and a `problem` if the expression cannot be read, or a `hint` about words that look like columns.
 //
-// `columns`: {name: {kind: "text" | "number" | "choice" | "flag", get(place), has(place, flag), values}};
+// `columns`: {name: {kind: "text" | "list" | "number" | "choice" | "flag", get(place), has(place, flag), values}};
 // `textOf(place)`: the text, in lower case, in which words are searched.
 export function parseFilter(text, columns, textOf) {
   const context = { columns, textOf, unknown: [] };

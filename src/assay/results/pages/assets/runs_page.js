@@ -1,5 +1,6 @@
 // The list of runs: live, with search, filters, sorting and a selection of runs to compare.
 
+import { tagChips } from "./annotation_view.js";
 import { el, replace, userText } from "./dom.js";
 import { onState, setState, stateNow } from "./address.js";
 import { count, day, NOT_KNOWN, seconds } from "./numbers.js";
@@ -19,9 +20,10 @@ const SORTS = {
 export async function showRuns(main) {
   const list = new RunList();
   replace(main, list.element);
-  list.take(await fetched("/data/runs"));
+  const take = async () => list.take(...(await Promise.all([fetched("/data/runs"), fetched("/data/annotations")])));
+  await take();
   onState((state) => list.follow(state));
-  watched("/data/events", async () => list.take(await fetched("/data/runs")));
+  watched("/data/events", take);
   // A run that stopped writing sends no event: check the clock.
   setInterval(() => list.follow(stateNow()), 1000 * SILENT_S / 4);
 }
@@ -69,8 +71,9 @@ class RunList {
       el("div", { class: "runs-scroll" }, el("table", {}, this.head, this.body)), this.more, this.bar);
   }
 
-  take({ runs, unread }) {
-    this.runs = runs;
+  // `annotations`: the tags and notes of runs, by name.
+  take({ runs, unread }, annotations) {
+    this.runs = runs.map((run) => ({ ...run, tags: annotations[run.name]?.tags ?? [], note: annotations[run.name]?.note ?? "" }));
     replace(this.trouble, unread.map(({ folder, fault }) => el("p", { class: "trouble" }, "Cannot list the runs in ", userText(folder), ": ", fault)));
     this.isUnread = unread.length > 0;
     const names = new Set(runs.map((run) => run.name));
@@ -82,8 +85,8 @@ class RunList {
     this.state = state;
     const words = (state.q ?? "").toLowerCase();
     const found = this.runs.filter((run) =>
-      (!state.model || run.model === state.model) && (!state.dataset || run.datasets.includes(state.dataset)) && (!state.status || run.status === state.status)
-      && (!words || [run.name, run.model, ...run.datasets].join("\n").toLowerCase().includes(words)));
+      (!state.model || run.model === state.model) && (!state.tag || run.tags.includes(state.tag)) && (!state.dataset || run.datasets.includes(state.dataset)) && (!state.status || run.status === state.status)
+      && (!words || [run.name, run.model, run.note, ...run.tags, ...run.datasets].join("\n").toLowerCase().includes(words)));
     this.draw(this.sorted(found));
   }
 
@@ -132,15 +135,15 @@ class RunList {
 
   drawTools(runs) {
     if (document.activeElement !== this.search) this.search.value = this.state.q ?? "";
-    const choose = (name, label, values, words = (value) => value) => values.length < 2 && !this.state[name] ? null
+    const choose = (name, label, values, words = (value) => value) => values.length < (name === "tag" ? 1 : 2) && !this.state[name] ? null
       : el("label", {}, `${label} `, el("select", { onchange: (event) => setState({ [name]: event.target.value }) },
         el("option", { value: "" }, "all"), values.map((value) => el("option", { value, selected: this.state[name] === value }, words(value)))));
-    const [models, datasets, statuses] = [choices(this.runs, (run) => [run.model]), choices(this.runs, (run) => run.datasets), choices(this.runs, (run) => [run.status])];
+    const [models, datasets, tags, statuses] = [(run) => [run.model], (run) => run.datasets, (run) => run.tags, (run) => [run.status]].map((values) => choices(this.runs, values));
     // Redraw only on changes: an open list stays open.
-    const offered = JSON.stringify([models, datasets, statuses, this.state]);
+    const offered = JSON.stringify([models, datasets, tags, statuses, this.state]);
     if (offered !== this.offered) {
       this.offered = offered;
-      replace(this.selects, choose("model", "Model", models), choose("dataset", "Dataset", datasets), choose("status", "Status", statuses, (value) => STATUSES[value] ?? value));
+      replace(this.selects, choose("model", "Model", models), choose("dataset", "Dataset", datasets), choose("tag", "Tag", tags), choose("status", "Status", statuses, (value) => STATUSES[value] ?? value));
     }
     replace(this.statusLine, this.runs.length ? `${count(runs.length)} of ${count(this.runs.length)} runs` : this.isUnread ? null : "No runs yet. Start one with `assay run data.csv`; it appears here automatically.");
   }
@@ -150,7 +153,7 @@ class RunList {
     const box = el("input", { type: "checkbox", checked: this.chosen.has(run.name), "aria-label": `compare ${run.name}`, "data-hold": `compare ${run.name}`, onchange: (event) => this.choose(run.name, event.target.checked) });
     return el("tr", { class: run.status },
       el("td", { class: "choose" }, run.fault ? null : box),
-      el("td", { class: "name" }, run.fault ? userText(run.name) : el("a", { href: address, "data-hold": run.name }, userText(run.name))),
+      el("td", { class: "name" }, run.fault ? userText(run.name) : el("a", { href: address, "data-hold": run.name }, userText(run.name)), run.tags.length ? el("span", { class: "user-tags" }, tagChips(run.tags)) : null),
       el("td", { class: "state" }, status(run)),
       el("td", { class: "model" }, userText(run.model || NOT_KNOWN), run.judge ? el("span", { class: "of" }, "judge ", userText(run.judge)) : null),
       el("td", { class: "result" }, scores(run)),

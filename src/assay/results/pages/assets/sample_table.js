@@ -56,14 +56,22 @@ export function trackFilters(track, columns) {
   };
 }
 
+// Returns the columns of tags and notes: a sample without any has neither.
+function annotationFilters(annotations, taskOf, idOf) {
+  const find = (place) => annotations.find(taskOf(place), idOf(place));
+  return { tag: { kind: "list", get: (place) => find(place)?.tags ?? [] }, note: { kind: "text", get: (place) => find(place)?.note ?? null } };
+}
+
 export function prefixed(name, columns) {
   return Object.fromEntries(Object.entries(columns).map(([key, column]) => [`${name}.${key}`, column]));
 }
 
 export class SampleTable extends SampleList {
-  constructor(columns, run) {
-    super("Search id, question, answer", { class: "samples" });
+  // `annotations`: the tags and notes of the run; null in a file, which has none.
+  constructor(columns, run, annotations = null) {
+    super("Search words, or filter: outcome:wrong tokens>200", { class: "samples" });
     this.run = run;
+    this.annotations = annotations;
     this.take(columns);
   }
 
@@ -111,6 +119,7 @@ export class SampleTable extends SampleList {
       task: text((place) => tasks[task[place]]), group: text((place) => groups[group[place]] ?? null),
       ...(chosen ? trackFilters(chosen, this.columns) : {}),
       is: { kind: "flag", values: Object.keys(flags), has: (place, flag) => flags[flag](this.facts(place, chosen)) },
+      ...(this.annotations ? annotationFilters(this.annotations, (place) => tasks[task[place]], (place) => ids[place]) : {}),
       ...(tracks.length > 1 ? Object.assign({}, ...tracks.map((track) => prefixed(track.name.toLowerCase(), trackFilters(track, this.columns)))) : {}),
     };
   }

@@ -26,7 +26,7 @@ export async function start(pages, { before = null, onUnauthorized = null } = {}
       onUnauthorized(main);
       return;
     }
-    replace(main, el("p", { class: "trouble", role: "alert" }, `This page cannot be shown: ${error.message}`));
+    replace(main, el("h1", {}, "This page cannot be shown"), el("p", { class: "trouble", role: "alert" }, error.message));
     throw error;
   }
 }
