@@ -10,7 +10,10 @@ import pytest
 from playwright.sync_api import Page
 
 _RUN = """() => axe.run().then(({ violations }) => violations.flatMap(({ id, nodes }) =>
-    nodes.map(({ html, any, all, none }) => `${id}: ${html.slice(0, 200)} (${[...any, ...all, ...none][0]?.message})`)))"""
+    nodes.map(({ html, any, all, none }) => {
+        const [reason] = [...any, ...all, ...none];
+        return `${id}: ${html.slice(0, 200)} (${reason?.message})`;
+    })))"""
 
 
 @cache

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from browser.accessibility import find_violations
 from browser.watched import Faults
 from fakes.team_server import TeamServer
 
@@ -264,3 +265,11 @@ def test_no_width_makes_a_page_scroll_sideways(browser_page: Page, server: TeamS
         expect(page.locator("main h1")).to_be_visible()
         page.wait_for_load_state("load")
         assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+
+
+def test_axe_finds_nothing_wrong_on_the_pages(browser_page: Page, server: TeamServer) -> None:
+    sign_in(browser_page, server)
+    for path in _PAGES:
+        browser_page.goto(address(server, path))
+        expect(browser_page.locator("main h1:visible").first).to_be_visible()
+        assert find_violations(browser_page) == [], path

@@ -84,7 +84,8 @@ def annotate(
 ) -> list[Annotation]:
     """Change the tags and the note of a run or one of its samples; return all annotations of the run.
 
-    `sample` is an id, a prefix of one, or row:17, as in `assay explain`. `note` replaces the note; None keeps it.
+    `sample` is an id, a prefix of one, or row:17, as in `assay explain`. `note` replaces the note; None
+    keeps it.
     """
     store = RunAnnotations()
     folder = run.path.resolve()
@@ -114,4 +115,3 @@ def annotate(
         return store.of_run(folder)
     finally:
         store.close()
-

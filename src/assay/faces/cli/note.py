@@ -33,8 +33,8 @@ def note(
 ) -> Answer | None:
     """Tag a run or one of its samples, or write a note on it. Without changes, print what is there.
 
-    RUN is a folder, an id or `last`. TEXT replaces the note; an empty TEXT removes it. Tags and notes are stored
-    next to the runs, in .assay.db; the run's own folder stays unchanged.
+    RUN is a folder, an id or `last`. TEXT replaces the note; an empty TEXT removes it. Tags and notes are
+    stored next to the runs, in .assay.db; the run's own folder stays unchanged.
     """
     from assay.app.annotations import annotate
     from assay.app.stored_runs import find_run

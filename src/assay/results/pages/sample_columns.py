@@ -230,9 +230,7 @@ class SampleColumns:
         track.answers[place] = truncate_line(score.answer or "", ANSWER_CHARS)
         track.opinions[place] = read_opinion(score.verdict, score.answer, self._labels[place])
         track.margins[place] = score.margin
-        track.rule[place] = (
-            -1 if score.rule is None else self._rules.setdefault(score.rule, len(self._rules))
-        )
+        track.rule[place] = -1 if score.rule is None else self._rules.setdefault(score.rule, len(self._rules))
         track.score_at[place] = at
         return True
 
