@@ -10,15 +10,13 @@ from litestar.params import FromPath, JSONBody
 
 from assay.app.annotations import RunAnnotations
 from assay.core.annotation import MOST_NOTE_CHARS, MOST_TAGS, Annotation
-from assay.core.ids import digest
 from assay.core.roles import Role
-from assay.faces.web.answers import ResponseBody, build_response
+from assay.faces.web.answers import build_json_response
 from assay.faces.web.open_runs import RunCache
 from assay.faces.web.security.access import get_bearer, require_role
 from assay.faces.web.security.gate import NOBODY
 
 _AnyRequest = Request[Any, Any, Any]
-_encode = msgspec.json.Encoder().encode
 
 
 class AnnotationBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -37,12 +35,12 @@ def annotations_router(cache: RunCache, store: RunAnnotations) -> Router:
     @get("/annotations", sync_to_thread=True)
     def of_runs(request: _AnyRequest) -> Response[bytes]:
         """Show the tags and notes of all runs, without those of samples."""
-        return _respond(request, store.of_runs(cache.runs.listing().folders))
+        return build_json_response(request, store.of_runs(cache.runs.listing().folders))
 
     @get("/runs/{name:str}/annotations", sync_to_thread=True)
     def of_run(request: _AnyRequest, name: FromPath[str]) -> Response[bytes]:
         """Show the tags and notes of a run and its samples."""
-        return _respond(request, store.of_run(cache.folder(name)))
+        return build_json_response(request, store.of_run(cache.folder(name)))
 
     @put("/runs/{name:str}/annotations", sync_to_thread=True, guards=[require_role(Role.RUNNER)])
     def change(request: _AnyRequest, name: FromPath[str], data: JSONBody[AnnotationBody]) -> Response[bytes]:
@@ -51,11 +49,6 @@ def annotations_router(cache: RunCache, store: RunAnnotations) -> Router:
         annotation = Annotation(
             name, data.task, data.sample, data.tags, data.note, "" if author == NOBODY else author
         )
-        return _respond(request, store.put(cache.folder(name), annotation))
+        return build_json_response(request, store.put(cache.folder(name), annotation))
 
     return Router("/data", route_handlers=[of_runs, of_run, change])
-
-
-def _respond(request: _AnyRequest, value: object) -> Response[bytes]:
-    content = _encode(value)
-    return build_response(request, ResponseBody(content, digest(content.decode())))

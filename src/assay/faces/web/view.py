@@ -10,11 +10,13 @@ import msgspec
 
 from assay.app.annotations import RunAnnotations
 from assay.app.leaderboard import IndexedRuns
+from assay.app.viewed_benches import ViewedBenches
 from assay.app.viewed_runs import ViewedRuns
 from assay.core.errors import Problem, UsageError
 from assay.core.roles import Bearer, Role
 from assay.faces.web.annotations import annotations_router
 from assay.faces.web.app import WebSettings, make_app
+from assay.faces.web.benches import benches_router
 from assay.faces.web.board import BoardCache, board_router
 from assay.faces.web.comparisons import comparisons_router
 from assay.faces.web.data import data_router
@@ -69,6 +71,7 @@ class Viewer:
                 board_router(self._boards),
                 comparisons_router(cache),
                 annotations_router(cache, self._annotations),
+                benches_router(ViewedBenches(settings.runs)),
             ],
         )
         self.server = Server(app, streams.end)

@@ -1,7 +1,7 @@
 // The list of runs: live, with search, filters, sorting and a selection of runs to compare.
 
 import { tagChips } from "./annotation_view.js";
-import { el, replace, userText } from "./dom.js";
+import { append, el, replace, userText } from "./dom.js";
 import { onState, setState, stateNow } from "./address.js";
 import { count, day, NOT_KNOWN, seconds } from "./numbers.js";
 import { scoreLines } from "./score_lines.js";
@@ -22,10 +22,21 @@ export async function showRuns(main) {
   replace(main, list.element);
   const take = async () => list.take(...(await Promise.all([fetched("/data/runs"), fetched("/data/annotations")])));
   await take();
+  append(main, [benchesSection(await fetched("/data/benches"))]);
   onState((state) => list.follow(state));
   watched("/data/events", take);
   // A run that stopped writing sends no event: check the clock.
   setInterval(() => list.follow(stateNow()), 1000 * SILENT_S / 4);
+}
+
+// The serving benchmarks in the same folders; null without any.
+function benchesSection(benches) {
+  if (!benches.length) return null;
+  const cells = (one) => (one.fault ? [el("td", { class: "trouble", colspan: 3 }, userText(one.fault))]
+    : [el("td", {}, userText(one.load)), el("td", {}, count(one.n_calls), one.n_failed ? el("span", { class: "of" }, `${count(one.n_failed)} failed`) : null), el("td", {}, day(one.started))]);
+  return el("section", { class: "runs" }, el("h2", {}, "Serving benchmarks"), el("div", { class: "runs-scroll" }, el("table", {},
+    el("thead", {}, el("tr", {}, ["Benchmark", "Model", "Load", "Requests", "Started"].map((label) => el("th", { scope: "col", class: "plain-head" }, label)))),
+    el("tbody", {}, benches.map((one) => el("tr", {}, el("td", { class: "name" }, one.fault ? userText(one.name) : el("a", { href: `/benches/${encodeURIComponent(one.name)}` }, userText(one.name))), el("td", { class: "model" }, userText(one.model)), cells(one)))))));
 }
 
 function ago(time) {
