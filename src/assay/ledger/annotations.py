@@ -37,7 +37,7 @@ class Annotations:
 
     def put(self, annotation: Annotation) -> Annotation:
         """Replace the tags and the note of a run or a sample; an empty annotation is removed."""
-        with self._database.writing() as connection:
+        with self._database.begin_write() as connection:
             stored = msgspec.structs.replace(annotation, changed_at=self._database.now(connection))
             connection.execute(
                 _annotations.delete().where(
@@ -51,13 +51,13 @@ class Annotations:
 
     def of_run(self, run: str) -> list[Annotation]:
         """Return the annotations of a run, its own first, then those of samples by task and id."""
-        with self._database.reading() as connection:
+        with self._database.begin_read() as connection:
             query = sqlalchemy.select(_annotations).where(_c.run == run).order_by(_c.task, _c.sample)
             return [_read_row(row) for row in connection.execute(query)]
 
     def of_runs(self, names: Collection[str]) -> list[Annotation]:
         """Return the annotations of runs themselves, without those of their samples."""
-        with self._database.reading() as connection:
+        with self._database.begin_read() as connection:
             query = sqlalchemy.select(_annotations).where(_c.task == "", _c.sample == "")
             return [found for row in connection.execute(query) if (found := _read_row(row)).run in names]
 

@@ -42,14 +42,14 @@ def test_notes_that_no_database_stores_are_rejected(note: str) -> None:
 def test_a_database_of_version_1_gets_the_table(tmp_path: Path) -> None:
     place = tmp_path / "old.db"
     database = open_database(place)
-    with database.writing() as connection:
+    with database.begin_write() as connection:
         connection.execute(text("DROP TABLE assay_annotations"))
         connection.execute(text("UPDATE assay_schema SET version = 1"))
     database.close()
     for _ in range(2):
         database = open_database(place)
         Annotations(database).put(Annotation("mine", tags=("a",)))
-        with database.reading() as connection:
+        with database.begin_read() as connection:
             assert connection.execute(text("SELECT version FROM assay_schema")).scalars().all() == [VERSION]
         database.close()
 

@@ -35,7 +35,7 @@ def annotations_router(cache: RunCache, store: RunAnnotations) -> Router:
     @get("/annotations", sync_to_thread=True)
     def of_runs(request: _AnyRequest) -> Response[bytes]:
         """Show the tags and notes of all runs, without those of samples."""
-        return build_json_response(request, store.of_runs(cache.runs.listing().folders))
+        return build_json_response(request, store.of_runs(cache.runs.list_runs().folders))
 
     @get("/runs/{name:str}/annotations", sync_to_thread=True)
     def of_run(request: _AnyRequest, name: FromPath[str]) -> Response[bytes]:
