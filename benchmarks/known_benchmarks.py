@@ -285,7 +285,7 @@ def _name_rows(name: str, made: Collection[str]) -> str:
 
 def _compile_made(title: str, name: str, values: RunSettings) -> Outcome:
     """Compile a config over made rows, without its dataset classes, and build prompts."""
-    (config,), _ = resolve_benchmarks((name,), values)
+    (config,), *_ = resolve_benchmarks((name,), values)
     checkout = next(path.parent for path in Path(config).parents if path.name in ("opencompass", "ais_bench"))
     compiler = Compiler(checkout)
     methods: dict[str, None] = {}

@@ -86,7 +86,7 @@ def _check_all(listed: BenchmarkList, kept: Path, data: str | None) -> Iterator[
 
 
 def _check(name: str, settings: Settings) -> Outcome:
-    (target,), values = resolve_benchmarks([name], settings.values)
+    (target,), values, _ = resolve_benchmarks([name], settings.values)
     (found,) = check_files([target], settings.with_values(values), with_model=False)
     problem = found.problem
     if problem is None:

@@ -93,3 +93,25 @@ def test_a_misspelt_name_and_a_missing_source_are_reported_before_anything_start
     assert "there is no source 'opencompas' (did you mean 'opencompass'?)" in (
         assay("ls", "benchmarks", "--source", "opencompas").err
     )
+
+
+def test_configs_of_one_dataset_run_together_under_their_own_names(workdir: Path) -> None:
+    write_rows(workdir / "mine" / "sums")
+    flags = ("-m", "mock", "--model-arg", "answer=2", "--data-root", "mine")
+    named = ("opencompass:sums_gen", "opencompass:sums_gen_abc123")
+    alone = json.loads(assay("run", named[0], *flags, "--json").out)
+    result = assay("run", *named, *flags, "--json")
+    assert result.status == 0, result.err
+    assert json.loads(result.out)["tasks"] == list(named)
+    manifest = json.loads((workdir / json.loads(result.out)["folder"] / "manifest.json").read_text())
+    assert [task["benchmark"] for task in manifest["tasks"]] == list(named)
+    assert [Path(task["source"]).name for task in manifest["tasks"]] == ["sums_gen.py", "sums_gen_abc123.py"]
+    values = [one["value"] for one in json.loads(result.out)["metrics"]]
+    assert values == [alone["metrics"][0]["value"]] * 2
+    again = assay("run", *named, *flags, "--stage", "score")
+    assert again.status == 0, again.err
+    (workdir / "sums.csv").write_text("question,answer\n1+1,2\n")
+    beside = json.loads(assay("run", named[0], "sums.csv", *flags, "--json").out)
+    assert beside["tasks"] == [named[0], "sums"]
+    checked = assay("check", *named, "--data-root", "mine").out
+    assert "opencompass:sums_gen_abc123  2 rows" in checked

@@ -109,3 +109,12 @@ def test_only_complete_runs_are_exported(workdir: Path) -> None:
     assert assay("run", "few.csv", "-m", "mock", "--stage", "infer", "--out", "few").status == 0
     result = assay("export", "few", "--to", "csv")
     assert (result.status, "LOG-010" in result.err) == (2, True)
+
+
+def test_an_imported_run_with_failures_does_not_suggest_to_repeat_them(workdir: Path) -> None:
+    (workdir / "log.csv").write_text("id,value,verdict,error\n1,1,scored,\n2,,failed,server error\n")
+    result = assay("import", "log.csv", "--out", "theirs")
+    assert result.status == 0, result.err
+    assert "failed rows, not part of the score: 1; the first: server error" in result.out
+    shown = assay("report", "theirs")
+    assert "--retry" not in result.out + result.err + shown.out + shown.err

@@ -273,7 +273,7 @@ def _dataset(source: str, settings: ItemSettings) -> Items:
     from assay.app.dialects import TABLE, detect_dialect
     from assay.app.run import compile_with_settings
 
-    named, values = resolve_benchmarks((source,), settings.run)
+    named, values, benchmarks = resolve_benchmarks((source,), settings.run)
     is_table = all(detect_dialect(name, values.dialect, values.dataset_args) == TABLE for name in named)
     values = msgspec.structs.replace(
         values,
@@ -282,7 +282,7 @@ def _dataset(source: str, settings: ItemSettings) -> Items:
         seed=settings.seed,
         chat="on" if settings.is_chat else "off",
     )
-    compiled = compile_with_settings(named, values, None)
+    compiled = compile_with_settings(named, values, None, benchmarks)
     tasks = [one.task for one in compiled]
     notes = [note for one in compiled for note in one.notes]
     return _build_row_items("dataset", source, lambda: _iterate_generation_items(tasks), settings, notes)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -45,6 +46,16 @@ class ListedSource(msgspec.Struct, frozen=True, omit_defaults=True):
     n_benchmarks: int
     version: str = ""
     """The version of the package; empty for a checkout."""
+
+
+class ResolvedDatasets(NamedTuple):
+    """Dataset names without names of benchmarks."""
+
+    names: tuple[str, ...]
+    """What `compile_datasets` takes."""
+    values: RunSettings
+    benchmarks: Mapping[str, str]
+    """For each of these names that stands for a benchmark, the benchmark's name: `opencompass:gsm8k_gen`."""
 
 
 class BenchmarkList(msgspec.Struct, frozen=True):
@@ -119,22 +130,26 @@ def find_folders(source: BenchmarkSource, values: RunSettings) -> list[SourceFol
     return folders
 
 
-def resolve_benchmarks(names: Sequence[str], values: RunSettings) -> tuple[tuple[str, ...], RunSettings]:
+def resolve_benchmarks(names: Sequence[str], values: RunSettings) -> ResolvedDatasets:
     """Replace the names of benchmarks by what a run takes for them; other names stay as they are.
 
     Names of lm-eval stay too, because its dialect resolves them; the settings then have its folders.
     """
-    resolved: list[str] = []
+    resolved: dict[str, None] = {}
+    benchmarks: dict[str, str] = {}
     for name in names:
         source = get_source(name)
         if source is None:
-            resolved.append(name)
+            resolved[name] = None
         elif source.name == "lm_eval":
-            resolved.append(name)
+            resolved[name] = None
+            benchmarks[name] = name
             values = _include_task_folders(source, values)
         else:
-            resolved += _resolve(name.removeprefix(f"{source.name}:"), source, values)
-    return tuple(dict.fromkeys(resolved)), values
+            for target, benchmark in _resolve(name.removeprefix(f"{source.name}:"), source, values):
+                resolved[target] = None
+                benchmarks.setdefault(target, f"{source.name}:{benchmark}")
+    return ResolvedDatasets(tuple(resolved), values, benchmarks)
 
 
 def get_source(name: str) -> BenchmarkSource | None:
@@ -143,8 +158,8 @@ def get_source(name: str) -> BenchmarkSource | None:
     return SOURCES.get(prefix) if colon and rest and not Path(name).exists() else None
 
 
-def _resolve(written: str, source: BenchmarkSource, values: RunSettings) -> Iterator[str]:
-    """Yield the dataset names for `NAME`, `NAME:PARTS`, `NAME,NAME` or patterns."""
+def _resolve(written: str, source: BenchmarkSource, values: RunSettings) -> Iterator[tuple[str, str]]:
+    """Yield dataset names, each with its benchmark, for `NAME`, `NAME:PARTS`, `NAME,NAME` or patterns."""
     folders = find_folders(source, values)
     if not folders:
         raise _build_missing_source_error(source, written)
@@ -158,7 +173,7 @@ def _resolve(written: str, source: BenchmarkSource, values: RunSettings) -> Iter
         matches = matches or [spelled[name.casefold()]] if name.casefold() in spelled else matches
         if not matches:
             raise _build_unknown_name_error(source, name, known)
-        yield from (f"{known[one].target}{colon}{parts}" for one in matches)
+        yield from ((f"{known[one].target}{colon}{parts}", f"{one}{colon}{parts}") for one in matches)
 
 
 def _include_task_folders(source: BenchmarkSource, values: RunSettings) -> RunSettings:

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import msgspec
 
-from assay.app.benchmarks import resolve_benchmarks
+from assay.app.benchmarks import ResolvedDatasets, resolve_benchmarks
 from assay.app.offline.watch import offline_watch
 from assay.app.open_model import open_model
 from assay.app.run import compile_with_settings
 from assay.app.scorers import build_scorers
-from assay.app.settings import RunSettings, Settings
+from assay.app.settings import Settings
 from assay.core.compilation import CompiledDataset
 from assay.core.ports import Backend
 from assay.core.request import METHOD_BY_KIND, Ask, Generate, Sampling
@@ -49,16 +49,17 @@ def check(datasets: tuple[str, ...], settings: Settings, *, with_model: bool) ->
 
     With a model, its capabilities are checked and its tokenizer measures the longest rows.
     """
-    datasets, values = resolve_benchmarks(datasets, settings.values)
-    with naming_settings(settings.names), offline_watch(values) as watch:
+    resolved = resolve_benchmarks(datasets, settings.values)
+    with naming_settings(settings.names), offline_watch(resolved.values) as watch:
         watch.seal()
-        return _check(datasets, values, with_model=with_model)
+        return _check(resolved, with_model=with_model)
 
 
-def _check(datasets: tuple[str, ...], values: RunSettings, *, with_model: bool) -> list[CheckedDataset]:
+def _check(resolved: ResolvedDatasets, *, with_model: bool) -> list[CheckedDataset]:
+    datasets, values, benchmarks = resolved
     backend = open_model(values) if with_model else None
     try:
-        compiled = compile_with_settings(datasets, values, backend)
+        compiled = compile_with_settings(datasets, values, backend, benchmarks)
         for one in compiled:
             # Wrong metric names in a config raise here.
             build_scorers(one.task)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,6 +25,7 @@ from assay.core.errors import AuthorError, Problem, UsageError, listing, suggest
 from assay.core.origin import Origin
 from assay.core.ports import Backend
 from assay.core.task import TaskSettings
+from assay.dialects.shared.described_task import DescribedTask
 from assay.dialects.table.eval_task import ANY_CONFIG, EvalTask, is_eval_file, read_eval_tasks, select_tasks
 from assay.dialects.table.eval_task import FILE_NAME as EVAL_FILE
 from assay.dialects.table.meta import TableMeta, to_meta
@@ -63,11 +65,16 @@ def compile_datasets(
     split: str | None,
     dialect: str | None = None,
     backend: Backend | None = None,
+    benchmarks: Mapping[str, str] | None = None,
 ) -> list[CompiledDataset]:
-    """Compile all named datasets; every task gets a unique name."""
+    """Compile all named datasets; every task gets a unique name.
+
+    `benchmarks`: the benchmark's name for each dataset name that stands for one.
+    """
     if not names:
         raise UsageError(Problem("USAGE-004", "no dataset is named", "name one: assay run data.csv"))
-    names = tuple(map(_normalize_spelling, names))
+    named = {_normalize_spelling(name): (benchmarks or {}).get(name) for name in names}
+    names = tuple(named)
     hub = None if data_root is None else LocalHub(Path(data_root))
     flags = to_meta(dict(given))
     dialects = {name: detect_dialect(name, dialect, settings.dataset_args) for name in names}
@@ -114,7 +121,11 @@ def compile_datasets(
         if not tasks:
             what = f"there is no dataset in {name!r}"
             raise UsageError(Problem("USAGE-004", what, "name a file or a config that contains one"))
+        if (benchmark := named[name]) is not None:
+            for task in tasks:
+                _get_described_task(task).record_benchmark(benchmark)
         compiled += _add_notes(tasks, format_ignored_settings(dialects[name], settings, described, split))
+    _qualify_names(compiled)
     return _require_unique_names(compiled)
 
 
@@ -336,13 +347,43 @@ def _find_other_split(one: LocatedTable, path: str, split: str, hub: LocalHub | 
     )
 
 
+def _qualify_names(compiled: Sequence[CompiledDataset]) -> None:
+    """Give benchmarks whose tasks have the names of other datasets the names that the user typed.
+
+    Tasks of lm-eval keep their names: they are unique there, and groups refer to them.
+    """
+    users: dict[str, set[str]] = {}
+    for one in compiled:
+        spec = one.task.spec
+        for name in filter(None, (spec.name, spec.family)):
+            users.setdefault(name, set()).add(spec.display_source)
+    members = Counter(one.task.spec.benchmark for one in compiled)
+    clashing = {
+        spec.benchmark
+        for one in compiled
+        if (spec := one.task.spec).dialect != "lm_eval"
+        and any(len(users.get(name or "", ())) > 1 for name in (spec.name, spec.family))
+    }
+    for one in compiled:
+        spec = one.task.spec
+        if (benchmark := spec.benchmark) in clashing and benchmark is not None:
+            is_only = members[benchmark] == 1
+            name = benchmark if is_only else f"{benchmark}:{spec.name}"
+            _get_described_task(one).rename(name, None if is_only else benchmark)
+
+
+def _get_described_task(one: CompiledDataset) -> DescribedTask:
+    assert isinstance(one.task, DescribedTask)
+    return one.task
+
+
 def _require_unique_names(compiled: list[CompiledDataset]) -> list[CompiledDataset]:
     """Raise if two tasks have the same name: their results could not be distinguished."""
     counts = Counter(one.task.spec.name for one in compiled)
     twice = [name for name, count in counts.items() if count > 1]
     if not twice:
         return compiled
-    sources = [one.task.spec.source for one in compiled if one.task.spec.name == twice[0]]
+    sources = [one.task.spec.display_source for one in compiled if one.task.spec.name == twice[0]]
     raise AuthorError(
         Problem(
             "TABLE-014",

@@ -19,7 +19,7 @@ from assay.app.judge import judging, open_judge
 from assay.app.metric_selection import list_reported_metrics
 from assay.app.offline.watch import Watch, offline_watch
 from assay.app.progress import ProgressGauge, list_tracks
-from assay.app.rescoring_scorers import list_sources, rebuild_scorers, resolve_judge
+from assay.app.rescoring_scorers import rebuild_scorers, resolve_judge, resolve_sources
 from assay.app.run import Observer
 from assay.app.run_names import slug, utc_now, versions
 from assay.app.score_summary import ScoredSamples, compute_totals, write_run_results
@@ -83,7 +83,7 @@ def rescore(
         values = _settings(own, choices, offline=offline)
         with offline_watch(values) as watch:
             if values.offline and values.judge is None:
-                watch.permit(find_judge_model(list_sources(own), values))
+                watch.permit(find_judge_model(resolve_sources(own, values).names, values))
             watch.seal()
             own = _set_allowed_failures(own, allowed)
             return _rescore(folder, own, choices, name, values, watch, observer or Observer())

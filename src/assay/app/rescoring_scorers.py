@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
+from assay.app.benchmarks import ResolvedDatasets, resolve_benchmarks
 from assay.app.config_declarations import apply_config_judge, load_configs
 from assay.app.judge import needs_judge
 from assay.app.run import compile_with_settings
@@ -32,9 +33,9 @@ class MetricChooser(Protocol):
 Scorers = Mapping[str, Sequence[Scorer | CorpusScorer]]
 
 
-def list_sources(own: RunManifest) -> tuple[str, ...]:
-    """Return the datasets of a run, as they were named on the command line."""
-    return tuple(dict.fromkeys(spec.source for spec in own.tasks))
+def resolve_sources(own: RunManifest, values: RunSettings) -> ResolvedDatasets:
+    """Return the datasets of a run, which were named on its command line."""
+    return resolve_benchmarks([spec.display_source for spec in own.tasks], values)
 
 
 def rebuild_scorers(
@@ -62,7 +63,8 @@ def _authors_scorers(
     if own.imported is not None:
         raise _missing_code_error(own, plan, "")
     try:
-        compiled = compile_with_settings(list_sources(own), values, model)
+        sources = resolve_sources(own, values)
+        compiled = compile_with_settings(sources.names, sources.values, model, sources.benchmarks)
     except AssayError as error:
         raise _missing_code_error(own, plan, f"it can no longer be read: {error.problems[0]}") from error
     scorers: dict[tuple[str, str], Scorer | CorpusScorer] = {}
@@ -88,7 +90,7 @@ def _missing_code_error(own: RunManifest, plan: ScoringPlan, why: str) -> PlanEr
         what = f"task {name!r}: it was scored by {own.imported.format}, whose rules are not in its log"
         fix = "score its responses with registered parts: --extract and --metric, or --score-by"
         return PlanError(Problem("RESCORE-006", what, fix, Origin(own.imported.path)))
-    source = next(spec.source for spec in own.tasks if spec.name == name)
+    source = next(spec.display_source for spec in own.tasks if spec.name == name)
     who = (
         "it is scored by code of its dataset"
         if name in own.scorers
@@ -116,7 +118,7 @@ def resolve_judge(
         return values, ()
     notes: tuple[str, ...] = ()
     if values.judge is None:
-        values, notes = apply_config_judge(load_configs(list_sources(own), values), values)
+        values, notes = apply_config_judge(load_configs(resolve_sources(own, values).names, values), values)
     # If the judge is the model itself, it opens with the model's settings.
     is_model = values.judge == values.model and not values.judge_args
     if HIDDEN in (values.model_args if is_model else values.judge_args).values():

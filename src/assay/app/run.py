@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from assay.app.allowed_failures import AllowedFailures
-from assay.app.benchmarks import resolve_benchmarks
+from assay.app.benchmarks import ResolvedDatasets, resolve_benchmarks
 from assay.app.config_declarations import (
     apply_config_judge,
     find_judge_model,
@@ -117,7 +117,8 @@ def run(
     without an endpoint permanently removes internet sockets from the calling thread.
     """
     observer = observer or Observer()
-    datasets, values = resolve_benchmarks(datasets, settings.values)
+    resolved = resolve_benchmarks(datasets, settings.values)
+    values = resolved.values
     settings = settings.with_values(values)
     AllowedFailures.parse(values.allow_failures)
     place = Path(values.out or values.runs_dir)
@@ -130,22 +131,22 @@ def run(
         offline_watch(values) as watch,
     ):
         if values.offline and values.judge is None:
-            watch.permit(find_judge_model(datasets, values))
+            watch.permit(find_judge_model(resolved.names, values))
         watch.seal()
-        return _run(datasets, settings, observer, groups, watch)
+        return _run(resolved, settings, observer, groups, watch)
 
 
 def _run(
-    datasets: tuple[str, ...],
+    resolved: ResolvedDatasets,
     settings: Settings,
     observer: Observer,
     groups: Sequence[SummaryGroup] | None,
     watch: Watch,
 ) -> FinishedRun:
-    values = settings.values
+    datasets, values, benchmarks = resolved
     with open_run_model(datasets, values) as (backend, answered):
         with measuring("dataset"):
-            compiled = compile_with_settings(datasets, values, backend)
+            compiled = compile_with_settings(datasets, values, backend, benchmarks)
         watch.look()
         tasks = [_limit_task(one, values) for one in compiled]
         card = probe_model_card(backend, tasks)
@@ -186,9 +187,15 @@ def _read_task_groups(
 
 
 def compile_with_settings(
-    datasets: tuple[str, ...], values: RunSettings, backend: Backend | None
+    datasets: tuple[str, ...],
+    values: RunSettings,
+    backend: Backend | None,
+    benchmarks: Mapping[str, str] | None = None,
 ) -> list[CompiledDataset]:
-    """Compile datasets with the settings; without a model, prompts are plain text unless chat is on."""
+    """Compile datasets with the settings; without a model, prompts are plain text unless chat is on.
+
+    `benchmarks`: the benchmark's name for each dataset name that stands for one.
+    """
     with streaming(values.stream):
         return compile_datasets(
             datasets,
@@ -199,6 +206,7 @@ def compile_with_settings(
             split=values.split,
             dialect=values.dialect,
             backend=backend,
+            benchmarks=benchmarks,
         )
 
 

@@ -259,13 +259,13 @@ class _TrackScoring:
         if self._requests.scores_prompts and not is_own:
             what = f"{self._place}: prompt and option were scored together, "
             what += "so the likelihood of the option alone is unknown"
-            fix = f"query the model again: assay run {self._task.spec.source} --score-by {score_by}"
+            fix = f"query the model again: assay run {self._task.spec.display_source} --score-by {score_by}"
             raise UsageError(Problem("RESCORE-005", what, fix))
         if score_by == "pmi" and "unconditional" not in self._requests.roles:
             what = (
                 f"{self._place}: pmi needs each option's likelihood without the question, which the run lacks"
             )
-            fix = f"query the model again: assay run {self._task.spec.source} --score-by pmi"
+            fix = f"query the model again: assay run {self._task.spec.display_source} --score-by pmi"
             raise UsageError(Problem("RESCORE-005", what, fix))
         return ComponentSpec("option_likelihood", {"track": self._method, "score_by": score_by})
 

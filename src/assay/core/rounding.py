@@ -19,7 +19,11 @@ _TIME_UNITS = ((7200, 3600.0, "h"), (180, 60.0, "min"), (1, 1.0, "s"), (1e-3, 1e
 
 def format_decimal(value: float, digits: int, *, is_signed: bool = False) -> str:
     """Return a number with `digits` decimals, thousands separators, and a plus if `is_signed`."""
-    steps = math.floor(float(f"{abs(value) * 10**digits:.{_NOISE_DIGITS}g}") + 0.5)
+    scaled = float(f"{abs(value) * 10**digits:.{_NOISE_DIGITS}g}")
+    if not math.isfinite(scaled):
+        # Nobody reads 300 digits, and their decimals do not exist.
+        return f"{value:{'+' if is_signed else ''}.{_NOISE_DIGITS}g}"
+    steps = math.floor(scaled + 0.5)
     sign = "-" if value < 0 and steps else "+" if is_signed else ""
     return f"{sign}{steps / 10**digits:,.{digits}f}"
 

@@ -242,13 +242,17 @@ def run_fingerprint(
 ) -> str:
     """Return a hash that is equal for two runs exactly if one may continue the other.
 
-    The path of the dataset does not count, but its content does. The outcome of a task's preparation does not
-    count either: it follows from the requests to the model, which do. Differences from an original count by
-    name and by whether the run reproduced the original, not by their words.
+    The path and the name of the dataset do not count, but its content does. The outcome of a task's
+    preparation does not count either: it follows from the requests to the model, which do. Differences from
+    an original count by name and by whether the run reproduced the original, not by their words.
     """
     asked = [
         msgspec.structs.replace(
-            task, source="", chosen={}, differences=tuple(_drop_words(one) for one in task.differences)
+            task,
+            source="",
+            benchmark=None,
+            chosen={},
+            differences=tuple(_drop_words(one) for one in task.differences),
         )
         for task in tasks
     ]

@@ -72,7 +72,7 @@ class TaskSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     name: str
     dialect: str
     source: str
-    """The dataset as the user named it."""
+    """The file or dataset that it was compiled from."""
     data_hash: str
     """Hash of every file that samples and examples come from."""
     methods: tuple[Method, ...]
@@ -91,6 +91,13 @@ class TaskSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     chosen: dict[str, Any] = {}
     """The outcome of preparing with the model, such as the order of examples. It follows from everything else
     and from the model, so it does not distinguish runs."""
+    benchmark: str | None = None
+    """The benchmark as the user named it, such as `opencompass:gsm8k_gen`; `source` then is its file."""
+
+    @property
+    def display_source(self) -> str:
+        """Return the dataset as the user named it."""
+        return self.benchmark or self.source
 
 
 class AnsweredRequest(NamedTuple):

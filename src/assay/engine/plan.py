@@ -50,9 +50,9 @@ def _make_kind_problem(task: Task, kind: Kind, card: ModelCard) -> Problem:
     if kind in card.cannot:
         what += f", not {method!r}: {card.cannot[kind]}"
         if supported and method in task.spec.methods:
-            command = shlex.join(["assay", "run", task.spec.source])
+            command = shlex.join(["assay", "run", task.spec.display_source])
             fix += f": {command} --model {card.name} --method {supported[0]}"
-    return Problem("PLAN-001", what, fix, Origin(task.spec.source))
+    return Problem("PLAN-001", what, fix, Origin(task.spec.display_source))
 
 
 def _check_template(task: Task, card: ModelCard) -> list[Problem]:
@@ -60,7 +60,9 @@ def _check_template(task: Task, card: ModelCard) -> list[Problem]:
     if card.is_chat or task.spec.settings.get("form") != "chat":
         return []
     what = f"task {task.spec.name!r} uses conversations; model {card.name!r} has no chat template"
-    return [Problem("PLAN-003", what, "remove --chat on, or use --chat off", Origin(task.spec.source))]
+    return [
+        Problem("PLAN-003", what, "remove --chat on, or use --chat off", Origin(task.spec.display_source))
+    ]
 
 
 def _check_windows(task: Task, card: ModelCard) -> list[Problem]:
@@ -72,7 +74,9 @@ def _check_windows(task: Task, card: ModelCard) -> list[Problem]:
             f"task {task.spec.name!r} scores texts in windows; "
             f"model {card.name!r} does not report the tokens needed to split them"
         )
-        return [Problem("PLAN-004", what, "use a model that Assay runs itself", Origin(task.spec.source))]
+        return [
+            Problem("PLAN-004", what, "use a model that Assay runs itself", Origin(task.spec.display_source))
+        ]
     context = card.context_length
     if windows is None or windows.length is None or context is None or windows.length <= context:
         return []
@@ -81,7 +85,7 @@ def _check_windows(task: Task, card: ModelCard) -> list[Problem]:
         f"model {card.name!r} has a context of {context:,}"
     )
     fix = f"use --window-tokens {context} or less"
-    return [Problem("PLAN-002", what, fix, Origin(task.spec.source))]
+    return [Problem("PLAN-002", what, fix, Origin(task.spec.display_source))]
 
 
 def make_media_problem(
@@ -103,7 +107,7 @@ def _check_media(task: Task, card: ModelCard) -> list[Problem]:
     The task declares them in its settings: `media`, the media of its prompts, and `has_media_addresses`.
     """
     media = {Medium(name) for name in task.spec.settings.get("media", ())}
-    name, source = f"task {task.spec.name!r}", task.spec.source
+    name, source = f"task {task.spec.name!r}", task.spec.display_source
     if unseen := media - card.media:
         return [make_media_problem("model", name, unseen, card, source)]
     if task.spec.settings.get("needs_chat") and task.spec.settings.get("form") != "chat":

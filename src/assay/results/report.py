@@ -189,7 +189,10 @@ def _tasks(manifest: RunManifest) -> list[str]:
         first = family.tasks[0]
         is_one = len(family.tasks) == 1
         facts = [
-            ["dataset", f"{first.source} ({_format_row_count(first)})" if is_one else first.source],
+            [
+                "dataset",
+                f"{first.display_source} ({_format_row_count(first)})" if is_one else first.display_source,
+            ],
             *([["data hash", first.data_hash]] if is_one else []),
             ["format", first.dialect],
             ["methods", ", ".join(first.methods)],

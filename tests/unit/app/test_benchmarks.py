@@ -175,7 +175,7 @@ def test_folders_of_every_dialect_are_sources(workdir: Path, monkeypatch: pytest
     )
     assert find("ultraeval:arc", values).members == ("challenge", "easy")
     assert find("leap:xquad", values).about == "지문에서 질문의 답을 찾는 능력 평가 (영어)"
-    (target,), _ = resolve_benchmarks(["leap:klue_sts"], values)
+    (target,), *_ = resolve_benchmarks(["leap:klue_sts"], values)
     assert target == f"{EXAMPLES / 'leap'}:klue_sts"
 
 
@@ -186,9 +186,9 @@ def test_folders_of_task_files_reach_the_dialect(workdir: Path, monkeypatch: pyt
     (folder / "mine.yaml").write_text("task: mine\ndataset_path: json\ntest_split: test\n")
     given = RunSettings(benchmarks_from=(str(folder),))
     assert names("mine", given) == ["lm_eval:mine"]
-    _, values = resolve_benchmarks(["lm_eval:mine"], given)
+    values = resolve_benchmarks(["lm_eval:mine"], given).values
     assert values.dataset_args == {"include_path": str(folder)}
-    assert resolve_benchmarks(["data.csv"], given)[1] is given, "other datasets know no such argument"
+    assert resolve_benchmarks(["data.csv"], given).values is given, "other datasets know no such argument"
 
 
 def test_the_registered_datasets_of_a_team_are_a_source(workdir: Path) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 
 from assay.core.errors import AuthorError, Problem, listing, reraise_interrupt, suggest_name
 from assay.core.origin import Origin
+from assay.dialects.shared.absl_flags import remove_flags
 
 Namespaces = Mapping[str, Mapping[str, Any]]
 _PACKAGE_FILE = "__init__"
@@ -110,6 +111,8 @@ class AuthorModules:
                 raise
             reraise_interrupt(error)
             raise AuthorError(self._problem(error, path)) from error
+        finally:
+            remove_flags(own_name)
         return module
 
     def _forget(self, name: str) -> None:

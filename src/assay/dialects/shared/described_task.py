@@ -22,6 +22,14 @@ class DescribedTask:
         """Return the spec that the manifest stores."""
         return self._spec
 
+    def rename(self, name: str, family: str | None) -> None:
+        """Give the task another name, before anything is read from it."""
+        self._spec = msgspec.structs.replace(self._spec, name=name, family=family)
+
+    def record_benchmark(self, name: str) -> None:
+        """Add the name under which the user asked for the dataset."""
+        self._spec = msgspec.structs.replace(self._spec, benchmark=name)
+
     def record(self, name: str, value: object) -> None:
         """Add a setting that affects the samples but was determined outside the dialect."""
         settings = {**self._spec.settings, name: value}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from assay.faces.cli.options import build_settings, dataset_options
 
 if TYPE_CHECKING:
     from assay.app.check import CheckedDataset, Finding
-    from assay.app.check_files import FileCheckResult
+    from assay.app.check_files import FileCheckResult, NamedDatasets
     from assay.app.settings import Settings
     from assay.core.errors import Problem
 
@@ -44,17 +44,17 @@ def check(datasets: tuple[str, ...], prompts: int, is_json: bool, **flags: Any) 
 
     with_model = flags.get("model") is not None
     settings = build_settings(flags)
-    datasets, values = resolve_benchmarks(datasets, settings.values)
-    settings = settings.with_values(values)
-    named = expand_datasets(datasets, settings.values.dialect)
-    is_one = len(named.datasets) == 1 and named.datasets == datasets
+    resolved = resolve_benchmarks(datasets, settings.values)
+    settings = settings.with_values(resolved.values)
+    named = expand_datasets(resolved.names, settings.values.dialect)
+    is_one = len(named.datasets) == 1 and named.datasets == resolved.names
     if is_json:
         from assay.faces.cli.check_answer import check_one, check_several
 
         answer = (
             check_one(datasets, settings, with_model=with_model, n_prompts=prompts)
             if is_one
-            else check_several(named.datasets, named.skipped, settings, with_model=with_model)
+            else check_several(named, resolved.benchmarks, settings, with_model=with_model)
         )
         # Among many datasets, one whose data is missing is not an error.
         fine = {DatasetState.OK} if is_one else {DatasetState.OK, DatasetState.NEEDS_DATA}
@@ -62,13 +62,14 @@ def check(datasets: tuple[str, ...], prompts: int, is_json: bool, **flags: Any) 
         return Answer(answer, 0 if is_fine else HAS_ERRORS)
     if is_one:
         return show_dataset_check(datasets, settings, with_model=with_model, n_prompts=prompts)
-    return show_dataset_checks(named.datasets, named.skipped, settings, with_model=with_model)
+    return show_dataset_checks(named, resolved.benchmarks, settings, with_model=with_model)
 
 
 def show_dataset_check(
     datasets: tuple[str, ...], settings: Settings, *, with_model: bool, n_prompts: int
 ) -> int:
     """Check one dataset and print the result; return the exit status."""
+    from assay.app.benchmarks import resolve_benchmarks
     from assay.app.check import check as look
     from assay.app.check_files import collect_file_findings
     from assay.core.errors import AssayError
@@ -93,7 +94,7 @@ def show_dataset_check(
             for finding in one.findings:
                 n_warnings += finding.is_warning
                 _show_finding(finding, place)
-    for about in collect_file_findings(datasets, settings.values):
+    for about in collect_file_findings(resolve_benchmarks(datasets, settings.values).names, settings.values):
         n_warnings += about.finding.is_warning
         _show_finding(about.finding)
     out.print(f"[bold green]no errors[/], {_warnings(n_warnings)}")
@@ -122,22 +123,28 @@ def _group_by_dataset(checked: Sequence[CheckedDataset]) -> dict[str, list[Check
 
 
 def show_dataset_checks(
-    datasets: Sequence[str], skipped: Sequence[str], settings: Settings, *, with_model: bool
+    named: NamedDatasets, benchmarks: Mapping[str, str], settings: Settings, *, with_model: bool
 ) -> int:
-    """Check many datasets and print a line for each; return the exit status."""
+    """Check many datasets and print a line for each; return the exit status.
+
+    `benchmarks`: the benchmark's name for each dataset that stands for one.
+    """
     from rich.markup import escape
 
     from assay.app.check_files import check_files, collect_file_findings
     from assay.faces.cli.dataset_states import show_counts, show_states
     from assay.faces.cli.render import out
 
-    found = check_files(datasets, settings, with_model=with_model)
+    found = check_files(named.datasets, settings, with_model=with_model)
     counts = show_states(
-        [_format_name(name) for name in datasets], ((one.state, _format_result(one)) for one in found)
+        [benchmarks.get(name) or _format_name(name) for name in named.datasets],
+        ((one.state, _format_result(one)) for one in found),
     )
-    if skipped:
-        out.print(f"[dim]not datasets: {escape(', '.join(map(_format_name, skipped)))}[/]", soft_wrap=True)
-    for about in collect_file_findings(datasets, settings.values):
+    if named.skipped:
+        out.print(
+            f"[dim]not datasets: {escape(', '.join(map(_format_name, named.skipped)))}[/]", soft_wrap=True
+        )
+    for about in collect_file_findings(named.datasets, settings.values):
         if about.finding.is_warning:
             _show_finding(about.finding, about.place)
     show_counts(counts, "`assay check FILE` shows all problems of one file, each with its fix")

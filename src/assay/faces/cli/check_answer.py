@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 
+from assay.app.benchmarks import resolve_benchmarks
 from assay.app.check import CheckedDataset, check
-from assay.app.check_files import FileCheckResult, check_files, collect_file_findings, get_error_state
+from assay.app.check_files import (
+    FileCheckResult,
+    NamedDatasets,
+    check_files,
+    collect_file_findings,
+    get_error_state,
+)
 from assay.app.dataset_state import DatasetState
 from assay.app.settings import Settings
 from assay.core.errors import AssayError
@@ -27,33 +34,36 @@ def check_one(
     tasks = tuple(_task(one, n_prompts) for one in checked)
     methods = tuple(dict.fromkeys(method for task in tasks for method in task.methods))
     found = CheckedAnswer(name, DatasetState.OK, methods, sum(task.n_rows for task in tasks), (), 0)
-    return _answer([found], tasks, (), settings)
+    named = NamedDatasets(resolve_benchmarks(datasets, settings.values).names, ())
+    return _answer([found], tasks, named, settings)
 
 
 def check_several(
-    datasets: Sequence[str], skipped: Sequence[str], settings: Settings, *, with_model: bool
+    named: NamedDatasets, benchmarks: Mapping[str, str], settings: Settings, *, with_model: bool
 ) -> CheckAnswer:
     """Check the beginning of each dataset and return the findings."""
-    found = [_build_file_answer(one) for one in check_files(datasets, settings, with_model=with_model)]
-    return _answer(found, (), skipped, settings)
+    found = [
+        _build_file_answer(one, benchmarks.get(one.name, one.name))
+        for one in check_files(named.datasets, settings, with_model=with_model)
+    ]
+    return _answer(found, (), named, settings)
 
 
 def _answer(
-    datasets: Sequence[CheckedAnswer], tasks: Sequence[TaskAnswer], skipped: Sequence[str], settings: Settings
+    datasets: Sequence[CheckedAnswer], tasks: Sequence[TaskAnswer], named: NamedDatasets, settings: Settings
 ) -> CheckAnswer:
-    names = [one.name for one in datasets]
     about_files = [
         FindingAnswer(about.finding.is_warning, about.place + about.finding.text)
-        for about in collect_file_findings(names, settings.values)
+        for about in collect_file_findings(named.datasets, settings.values)
     ]
     findings = [*about_files, *(finding for task in tasks for finding in task.findings)]
     n_warnings = sum(finding.is_warning for finding in findings)
-    return CheckAnswer(tuple(datasets), tuple(tasks), tuple(about_files), tuple(skipped), n_warnings)
+    return CheckAnswer(tuple(datasets), tuple(tasks), tuple(about_files), named.skipped, n_warnings)
 
 
-def _build_file_answer(one: FileCheckResult) -> CheckedAnswer:
+def _build_file_answer(one: FileCheckResult, name: str) -> CheckedAnswer:
     problems = () if one.problem is None else (one.problem,)
-    return CheckedAnswer(one.name, one.state, one.methods, one.n_rows, problems, one.n_problems)
+    return CheckedAnswer(name, one.state, one.methods, one.n_rows, problems, one.n_problems)
 
 
 def _task(one: CheckedDataset, n_prompts: int) -> TaskAnswer:

@@ -421,9 +421,12 @@ def show_metrics(manifest: RunManifest, metrics: Sequence[Metric], retry: str = 
         )
     for share in count_disagreements(manifest):
         out.print(f"[dim]{escape(f'{share.name}: {share}')}[/]")
+    is_imported = manifest.imported is not None
     for metric in select_headline_metrics(metrics, manifest):
         # The warnings of a group appear at its tasks.
-        for line in () if metric.task in manifest.groups else _warnings(metric, retry):
+        for line in (
+            () if metric.task in manifest.groups else _warnings(metric, None if is_imported else retry)
+        ):
             style = "yellow" if metric.value is not None else "red"
             text = escape(_relativize_text(f"{metric.task} {metric.method}: {line}"))
             out.print(f"[{style}]{text}[/]", soft_wrap=True)
@@ -461,7 +464,8 @@ def _show_failed_samples(manifest: RunManifest, allowed: AllowedFailures, n_fail
     if allowed.are_exceeded(n_failed, n_samples):
         verdict = f"more than --allow-failures {allowed} permits: exit status 3"
         # A retry does not repeat requests that were answered but could not be scored.
-        verdict += f"; retry them with {retry}" if manifest.failures.keys() - {SCORING} else ""
+        can_retry = manifest.imported is None and manifest.failures.keys() - {SCORING}
+        verdict += f"; retry them with {retry}" if can_retry else ""
     err.print(f"[red]{n_failed:,} of {n_samples:,} samples failed ({reasons}), {verdict}[/]", soft_wrap=True)
 
 
@@ -473,22 +477,22 @@ def show_notes(notes: Sequence[str]) -> None:
         out.print(f"[yellow]... and {len(notes) - _NOTES_SHOWN:,} more notes in report.md[/]")
 
 
-def _warnings(metric: Metric, retry: str) -> list[str]:
+def _warnings(metric: Metric, retry: str | None) -> list[str]:
+    """Return warnings about a metric; `retry` is the flag that repeats failed requests, if there is one."""
     lines = []
     if metric.n_failed and metric.value is not None:
         first = "" if metric.why is None else f"; {metric.why}"
         lines.append(
             f"failed rows, not part of the score: {metric.n_failed:,}{first}; "
-            f"see the reasons with `assay explain`, retry them with {retry}"
+            "see the reasons with `assay explain`" + (f", retry them with {retry}" if retry else "")
         )
     if metric.n_unanswered > 0.02 * metric.n:
         lines.append(
             f"outputs without an answer: {metric.n_unanswered:,}; `assay explain` shows the rules tried"
         )
     if metric.n_truncated > 0.02 * metric.n:
-        lines.append(
-            f"{metric.n_truncated:,} outputs were truncated; a larger --max-tokens may change the score"
-        )
+        limit = "--max-tokens" if retry else "limit of tokens"
+        lines.append(f"{metric.n_truncated:,} outputs were truncated; a larger {limit} may change the score")
     if metric.value is None:
         lines.append(f"no sample could be scored: {metric.why or NO_RIGHT_ANSWERS}")
     return lines

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -141,7 +142,7 @@ def _build_span(prompt: Prompt, text: str) -> Span:
 
 
 def _read_likelihood(option: ImportedOption) -> Likelihood | None:
-    if option.sum_logprob is None:
+    if option.sum_logprob is None or not math.isfinite(option.sum_logprob):
         return None
     stripped = option.text.strip()
     return Likelihood(
@@ -156,7 +157,7 @@ def _read_likelihood(option: ImportedOption) -> Likelihood | None:
 
 def _read_probs(options: Sequence[ImportedOption]) -> LabelProbs | None:
     probs = [option.prob for option in options]
-    known = tuple(prob for prob in probs if prob is not None)
+    known = tuple(prob for prob in probs if prob is not None and math.isfinite(prob))
     return LabelProbs(known, sum(known), 0) if len(known) == len(probs) else None
 
 

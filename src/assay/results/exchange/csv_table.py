@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from assay.core.errors import StoreError
 from assay.core.origin import Origin
 from assay.core.sizes import LONGEST_CELL
 from assay.results.draft_file import draft_path
@@ -28,7 +29,7 @@ def find_mismatch(path: Path) -> str | None:
         return "not a .csv file"
     try:
         columns = _read_header(path)
-    except (UnicodeDecodeError, csv.Error, OSError):
+    except (StoreError, OSError):
         return "its first line cannot be read"
     return describe_missing_columns(columns)
 
@@ -98,8 +99,11 @@ def _open_reader(file: Any) -> csv.DictReader[str]:
 
 
 def _read_header(path: Path) -> Sequence[str]:
-    with open(path, encoding="utf-8-sig", newline="") as file:
-        return _open_reader(file).fieldnames or ()
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            return _open_reader(file).fieldnames or ()
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise build_damaged_log_error(error, Origin(str(path), line=1)) from error
 
 
 FORMAT = LogFormat(NAME, "csv (one row per sample and method)", find_mismatch, read, write, suffix=".csv")

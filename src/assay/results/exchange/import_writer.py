@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -12,6 +13,7 @@ import msgspec
 
 from assay.core.errors import listing
 from assay.core.method import Method
+from assay.core.origin import Origin
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood
 from assay.core.run import LogFact
 from assay.core.score import Verdict
@@ -25,6 +27,7 @@ from assay.results.store import JOURNAL, SampleWriter
 
 _encoder = msgspec.json.Encoder()
 _canonical = msgspec.json.Encoder(order="sorted")
+_LARGEST_COUNT = 2**53
 _OF_TEXTS = frozenset({LogFact.SAMPLING, LogFact.FINISH, LogFact.EXTRACTED, LogFact.UNANSWERED})
 """Facts that only runs with generated texts have."""
 
@@ -85,6 +88,7 @@ class ImportWriter:
         }
         for sample in self._log.samples():
             records = build_run_records(sample, self._path, headlines)
+            _require_storable(records, Origin(sample.file or self._path, line=sample.line))
             self._learn(sample, records)
             self._writer.write_record(records.record, records.scores)
             for response in records.responses:
@@ -171,6 +175,42 @@ class ImportWriter:
                     "import one run at a time: the log may hold several, or a run and its repetition",
                     Path(self._path),
                 )
+
+
+def _require_storable(records: RunRecords, place: Origin) -> None:
+    """Raise for a number that a run folder cannot hold: a value that is not finite, or a huge count."""
+    for name, number in _list_numbers(records):
+        if number is None or (isinstance(number, int) and abs(number) <= _LARGEST_COUNT):
+            continue
+        if isinstance(number, int):
+            what = f"is larger than {_LARGEST_COUNT:,}"
+        elif not math.isfinite(number):
+            what = f"is {number}"
+        else:
+            continue
+        raise build_log_error(
+            "LOG-003",
+            f"{name} of the sample {records.record.sample.id!r} {what}",
+            "correct the value, or remove it",
+            place,
+        )
+
+
+def _list_numbers(records: RunRecords) -> Iterator[tuple[str, float | int | None]]:
+    for score in records.scores:
+        yield score.metric, score.value
+        yield from score.also.items()
+        for name, ratio in score.ratios.items():
+            yield f"{name} (numerator)", ratio.numerator
+            yield f"{name} (denominator)", ratio.denominator
+    for response in records.responses:
+        outcome = response.outcome
+        if isinstance(outcome, Likelihood):
+            yield "the number of tokens", outcome.n_tokens
+        elif isinstance(outcome, Completion):
+            yield "the number of tokens in the prompt", outcome.n_prompt_tokens
+            for output in outcome.outputs:
+                yield "the number of tokens", output.n_tokens
 
 
 def _list_known(result: ImportedResult) -> Sequence[LogFact]:

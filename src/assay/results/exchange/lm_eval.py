@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from assay.core.errors import StoreError
 from assay.core.model import ModelIdentity
 from assay.core.run import LoggedMetric
 from assay.core.summary_group import Subset, SummaryGroup
@@ -40,6 +41,11 @@ _NO_VALUES = frozenset({"alias", "name", "sample_len", "sample_count", "samples"
 _OFF_SCALE = frozenset({"bits_per_byte", "brier_score", "bleu", "chrf", "chrf++", "ter", "mcc"})
 """Metrics of lm-eval that are not shares, even if a value is between 0 and 1."""
 _CLOSE = 1e-6
+_BY_TASK = (
+    *("results", "groups", "group_subtasks", "configs", "versions", "n-shot", "n-samples"),
+    "higher_is_better",
+)
+"""The parts of a results file that have an entry for each task or group."""
 
 
 def find_mismatch(path: Path) -> str | None:
@@ -64,7 +70,7 @@ def read(path: Path) -> ImportedRun:
             "run lm-eval with --log_samples and --output_path; totals alone have no samples to look at",
             path,
         )
-    log: dict[str, Any] = {} if results is None else read_json_document(results)
+    log = {} if results is None else _read_results_file(results)
     files = _name_tasks(samples, results, log)
     tasks = [_read_task(name, log) for name in files]
     run = ImportedRun(
@@ -180,6 +186,29 @@ def _name_tasks(samples: Sequence[Path], results: Path | None, log: Mapping[str,
 # --- the results file ---
 
 
+def _read_results_file(path: Path) -> Mapping[str, Any]:
+    """Return the content of a results file; raise if a part that is read by task has another type."""
+    log = read_json_document(path)
+    if not isinstance(log, Mapping):
+        raise _build_type_error("the file", log, path)
+    for name in _BY_TASK:
+        if not isinstance(log.get(name, {}), Mapping):
+            raise _build_type_error(repr(name), log[name], path)
+    for group, members in log.get("group_subtasks", {}).items():
+        if not isinstance(members, list) or not all(isinstance(one, str) for one in members):
+            raise _build_type_error(f"the list of tasks of the group {group!r}", members, path)
+    return log
+
+
+def _build_type_error(what: str, value: Any, path: Path) -> StoreError:
+    return build_log_error(
+        "LOG-003",
+        f"{what} is {value!r:.80}, which lm-eval does not write there",
+        "import the results file that lm-eval wrote, unchanged",
+        path,
+    )
+
+
 def _read_task(name: str, log: Mapping[str, Any]) -> ImportedTask:
     config = _get_mapping(log, "configs", name)
     counts = _get_mapping(log, "n-samples", name)
@@ -213,8 +242,8 @@ def _list_values(task: str, log: Mapping[str, Any]) -> dict[str, float]:
         metric, _, chosen = key.partition(",")
         if key in _NO_VALUES or metric.endswith("_stderr") or isinstance(value, bool | str):
             continue
-        if isinstance(value, int | float) and math.isfinite(value):
-            values[metric, chosen] = float(value)
+        if isinstance(value, int | float) and (number := _read_number(value)) is not None:
+            values[metric, chosen] = number
     filters = {chosen for _, chosen in values}
     return {
         metric if len(filters) == 1 else f"{metric},{chosen}": value
@@ -336,7 +365,7 @@ def _read_number(value: Any) -> float | None:
         return None
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None
 

@@ -12,12 +12,13 @@ from typing import IO, Any, NamedTuple
 
 import msgspec
 
+from assay.core.errors import StoreError
 from assay.core.method import Method
 from assay.core.origin import Origin
 from assay.core.prompt import Message, Prompt
 from assay.core.request import Sampling
-from assay.core.score import Ratio
-from assay.results.exchange.assay_fields import KEY, read_sample_fields, restore_sample
+from assay.core.score import Ratio, Score
+from assay.results.exchange.assay_fields import KEY, SampleFields, read_sample_fields, restore_sample
 from assay.results.exchange.conversion import name_labels
 from assay.results.exchange.imported import (
     ImportedOption,
@@ -37,6 +38,7 @@ _NATURAL = {"perplexity"}
 """Metrics whose value is e to the power of the negative mean log-likelihood."""
 _WEIGHTED = {"word_perplexity", "byte_perplexity", "weighted_perplexity"}
 _BITS = {"bits_per_byte"}
+_BRIER = "brier_score"
 _CHAT_ROLES = ("system", "user", "assistant")
 
 
@@ -73,7 +75,7 @@ def read_documents(files: Mapping[str, Path], log: Mapping[str, Any]) -> Iterato
                 found = _build_sample(own, log, has_several_filters=several[name])
                 sample = found if sample is None else _join(sample, found)
             if sample is not None:
-                yield restore_sample(sample, read_sample_fields(_join_fields(lines)))
+                yield restore_sample(sample, _join_fields(lines))
     finally:
         for file in opened.values():
             file.close()
@@ -146,16 +148,17 @@ def _join(one: ImportedSample, other: ImportedSample) -> ImportedSample:
     return msgspec.structs.replace(one, results=(*one.results, *other.results))
 
 
-def _join_fields(lines: Sequence[_Line]) -> Any:
+def _join_fields(lines: Sequence[_Line]) -> SampleFields | None:
     """Return Assay's own fields of a sample, with the scores of all of its methods."""
-    found = [line.content[KEY] for line in lines if isinstance(line.content.get(KEY), Mapping)]
+    read = (read_sample_fields(line.content[KEY]) for line in lines if KEY in line.content)
+    found = [fields for fields in read if fields is not None]
     if not found:
         return None
-    scores: dict[str, Any] = {}
+    scores: dict[str, Score] = {}
     for fields in found:
-        for score in fields.get("scores", ()):
-            scores.setdefault(str(score.get("track")), score)
-    return {**found[0], "scores": list(scores.values())}
+        for score in fields.scores:
+            scores.setdefault(score.track, score)
+    return msgspec.structs.replace(found[0], scores=tuple(scores.values()))
 
 
 def _build_sample(
@@ -291,10 +294,12 @@ def _build_result(
         chosen = str(line.content.get("filter", "none"))
         for metric, value in _list_values(line.content):
             name = f"{metric},{chosen}" if has_several_filters else metric
+            if metric == _BRIER:
+                value = _compute_brier_score(value)
             if (ratio := _read_ratio(metric, value)) is not None:
                 ratios[name] = ratio
-            elif isinstance(value, int | float) and math.isfinite(value):
-                values[name] = float(value)
+            elif isinstance(value, int | float) and (number := _to_float(value)) is not None:
+                values[name] = number
             elif value is not None:
                 details.append({"metric": name, "value": value})
         if has_several_filters:
@@ -302,7 +307,9 @@ def _build_result(
     content = lines[0].content
     shots = log.get("n-shot", {}).get(lines[0].task) if isinstance(log.get("n-shot"), Mapping) else None
     answered = content.get("resps")
-    replies = _read_replies(answered) if method is Method.GEN else ()
+    if not isinstance(answered, list | str | None):
+        raise _build_reply_error(answered, lines[0].place)
+    replies = tuple(_iter_replies(answered, lines[0].place)) if method is Method.GEN else ()
     options = () if method is Method.GEN else _read_options(requests, answered)
     best = _find_best(options) if choices else None
     return ImportedResult(
@@ -325,20 +332,38 @@ def _list_values(content: Mapping[str, Any]) -> list[tuple[str, Any]]:
     names = content.get("metrics")
     if not isinstance(names, list):
         names = [name for name in content if name not in _OWN_KEYS]
-    return [(str(name), content[name]) for name in names if name in content]
+    return [(name, content[name]) for name in names if isinstance(name, str) and name in content]
 
 
 def _read_ratio(metric: str, value: Any) -> Ratio | None:
     """Return a document's part of a perplexity."""
     if metric in _NATURAL and isinstance(value, int | float):
-        return Ratio(-float(value), 1.0, is_exponential=True)
-    is_pair = isinstance(value, list) and len(value) == 2
-    if not is_pair or not all(isinstance(one, int | float) for one in value):
+        number = _to_float(value)
+        return None if number is None else Ratio(-number, 1.0, is_exponential=True)
+    if not isinstance(value, list) or len(value) != 2:
         return None
-    likelihood, weight = float(value[0]), float(value[1])
+    likelihood, weight = map(_to_float, value)
+    if likelihood is None or weight is None:
+        return None
     if metric in _WEIGHTED:
         return Ratio(-likelihood, weight, is_exponential=True)
     return Ratio(-likelihood, weight * math.log(2)) if metric in _BITS else None
+
+
+def _compute_brier_score(value: Any) -> Any:
+    """Return a document's Brier score from the right option and the probabilities that the log has instead.
+
+    lm-eval writes the probabilities as the text of an array. Other values are returned as they are.
+    """
+    if not isinstance(value, list) or len(value) != 2:
+        return value
+    right, probs = value
+    try:
+        if isinstance(probs, str):
+            probs = [float(one) for one in probs.strip("[]").split()]
+        return sum((float(prob) - (index == right)) ** 2 for index, prob in enumerate(probs))
+    except (TypeError, ValueError):
+        return value
 
 
 def _read_prompt(context: Any) -> Prompt | None:
@@ -359,27 +384,41 @@ def _read_prompt(context: Any) -> Prompt | None:
 
 def _read_sampling(options: Any) -> Sampling | None:
     """Return the sampling parameters if the log has all of them; the defaults of models are not in it."""
-    if not isinstance(options, Mapping) or "max_gen_toks" not in options:
+    most = _to_float(options.get("max_gen_toks")) if isinstance(options, Mapping) else None
+    if not isinstance(options, Mapping) or most is None:
         return None
-    until = options.get("until", ())
-    stop = (until,) if isinstance(until, str) else tuple(map(str, until or ()))
+    until = options.get("until") or ()
+    stop = tuple(map(str, until)) if isinstance(until, list | tuple) else (str(until),)
     is_sampled = bool(options.get("do_sample", False))
-    temperature = float(options.get("temperature") or 0.0)
+    temperature = _to_float(options.get("temperature")) or 0.0
     if is_sampled and not temperature:
         return None
     return Sampling(
-        int(options["max_gen_toks"]),
+        int(most),
         temperature if is_sampled else 0.0,
-        float(options.get("top_p") or 1.0),
+        _to_float(options.get("top_p")) or 1.0,
         stop,
     )
 
 
-def _read_replies(value: Any) -> tuple[ImportedReply, ...]:
-    """Return the texts of all requests and repeats."""
+def _iter_replies(value: Any, place: Origin) -> Iterator[ImportedReply]:
+    """Yield the texts of all requests and repeats."""
     if isinstance(value, str):
-        return (ImportedReply(text=value),)
-    return tuple(reply for one in value or () for reply in _read_replies(one))
+        yield ImportedReply(text=value)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _iter_replies(one, place)
+    elif value is not None:
+        raise _build_reply_error(value, place)
+
+
+def _build_reply_error(value: Any, place: Origin) -> StoreError:
+    return build_log_error(
+        "LOG-003",
+        f"resps has {value!r:.80}, which is not a reply",
+        "import the samples_*.jsonl that lm-eval wrote, unchanged",
+        place,
+    )
 
 
 def _read_answer(content: Mapping[str, Any]) -> str | None:
@@ -422,11 +461,12 @@ def _read_likelihood(value: Any) -> tuple[float | None, bool | None]:
 
 
 def _to_float(value: Any) -> float | None:
+    """Return a finite number, which may be written as a text; None for anything else."""
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
-    return None if math.isnan(number) else number
+    return number if math.isfinite(number) else None
 
 
 def _find_best(options: Sequence[ImportedOption]) -> str | None:

@@ -198,7 +198,7 @@ def opening_archive(path: Path) -> Iterator[LogArchive]:
     """Yield the members of a zip file."""
     try:
         archive = zipfile.ZipFile(path)
-    except (zipfile.BadZipFile, EOFError, ValueError) as error:
+    except (zipfile.BadZipFile, EOFError, ValueError, NotImplementedError) as error:
         raise build_damaged_log_error(error, path) from error
     with archive:
         if len(archive.infolist()) > MAX_MEMBERS:

@@ -72,7 +72,7 @@ class _ParquetRows:
                     for row in batch.to_pylist():
                         number += 1
                         yield number, row
-        except (pyarrow.ArrowException, OSError) as error:
+        except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
             raise build_damaged_log_error(error, self._path) from error
 
 

@@ -207,13 +207,12 @@ def _read_sample(path: Path, line: int, row: Mapping[str, Any], columns: set[str
         record = {name: value for name, value in record.items() if value not in (None, "")}
     question = row.get("question")
     id_ = row.get("id")
-    number = _read_number(row.get("row"), "row", place)
     right = row.get("right_answer")
     return ImportedSample(
         task=str(row.get("task") or _UNNAMED_TASK),
         id=str(id_ if id_ not in (None, "") else question if question else line),
         fields=record,
-        row=None if number is None else int(number),
+        row=_read_integer(row.get("row"), "row", place),
         line=line,
         file=str(path),
         targets=() if right in (None, "") else (str(right),),
@@ -233,7 +232,9 @@ def _read_result(row: Mapping[str, Any], place: Origin) -> ImportedResult:
     others = _decode(row.get("other_metrics"))
     values = {} if value is None else {metric: value}
     if isinstance(others, dict):
-        values |= {str(name): float(other) for name, other in others.items()}
+        for name, other in others.items():
+            number = _read_number(other, "other_metrics", place)
+            values |= {} if number is None else {str(name): number}
     sampling = _convert(_decode(row.get("sampling")), Sampling)
     return ImportedResult(
         method=method,
@@ -243,13 +244,13 @@ def _read_result(row: Mapping[str, Any], place: Origin) -> ImportedResult:
         answer=_read_text(row.get("answer")),
         prompt=_read_prompt(row.get("prompt")),
         sampling=sampling,
-        replies=_read_replies(row),
+        replies=_read_replies(row, place),
         options=_convert(_decode(row.get("options")), tuple[ImportedOption, ...]) or (),
         failure=_read_text(row.get("error")) if value is None and verdict in (None, Verdict.FAILED) else None,
     )
 
 
-def _read_replies(row: Mapping[str, Any]) -> tuple[ImportedReply, ...]:
+def _read_replies(row: Mapping[str, Any], place: Origin) -> tuple[ImportedReply, ...]:
     response = row.get("response")
     if response is None:
         return ()
@@ -260,12 +261,11 @@ def _read_replies(row: Mapping[str, Any]) -> tuple[ImportedReply, ...]:
         return ()
     finish = row.get("finish")
     known = {str(one) for one in Finish}
-    n_tokens = row.get("n_tokens")
     return (
         ImportedReply(
             text=str(response),
             finish=Finish(finish) if finish in known else Finish.UNKNOWN,
-            n_tokens=int(float(n_tokens)) if n_tokens not in (None, "") else 0,
+            n_tokens=_read_integer(row.get("n_tokens"), "n_tokens", place) or 0,
         ),
     )
 
@@ -296,6 +296,13 @@ def _read_number(value: Any, column: str, place: Origin) -> float | None:
             place.at(column),
         ) from error
     return None if math.isnan(number) else number
+
+
+def _read_integer(value: Any, column: str, place: Origin) -> int | None:
+    number = _read_number(value, column, place)
+    if number is None or number.is_integer():
+        return None if number is None else int(number)
+    raise build_log_error("LOG-003", f"{value!r} is not a whole number", "correct the cell", place.at(column))
 
 
 def _read_name(value: Any, kind: Any, column: str, place: Origin) -> Any:

@@ -46,6 +46,9 @@ _CLOSE = 0.006
 """Results are rounded to two decimals of a percentage."""
 _OPTION = "label: "
 _UNFINISHED = "tmp"
+_OPTION_NUMBERS = ("PPL", "BPB", "Loglikelihood")
+_WHOLE = 1e-4
+"""How far from a whole number a number of tokens may be, relative to it, because of rounding."""
 _LIKELIHOODS = "ppl_list"
 """AISBench's numbers of the options."""
 
@@ -190,12 +193,9 @@ class _TaskResults:
                 "LOG-003", "the results are not a JSON object", "write the results again", path or Path(name)
             )
         self.values = {
-            str(key): float(value)
+            str(key): number
             for key, value in content.items()
-            if isinstance(value, int | float)
-            and not isinstance(value, bool)
-            and math.isfinite(value)
-            and key not in IGNORED_METRICS
+            if key not in IGNORED_METRICS and (number := _read_finite(value)) is not None
         }
         details = content.get("details")
         self._details: Mapping[str, Any] = {}
@@ -280,8 +280,10 @@ def _read_correct(detail: Mapping[str, Any]) -> float | None:
     for name in ("correct", "is_correct", "cascade_correct"):
         value = detail.get(name)
         several = value if isinstance(value, list) else [value]
-        if several and all(isinstance(one, bool | int | float) for one in several):
-            return float(sum(several) / len(several))
+        numbers = [float(one) if isinstance(one, bool) else _read_finite(one) for one in several]
+        known = [number for number in numbers if number is not None]
+        if known and len(known) == len(numbers):
+            return sum(known) / len(known)
     return None
 
 
@@ -308,10 +310,9 @@ def _build_sample(name: str, row: Row, task: _TaskResults, position: int, path: 
         answer=answer,
         prompt=None if is_ppl else _read_prompt(first.get("origin_prompt")),
         replies=() if is_ppl else tuple(_read_replies(row)),
-        # The original scores the whole text of an option, and keeps only the mean per token.
-        options=tuple(ImportedOption(text=str(_flatten(one.get("prompt", "")))) for one in options.values()),
+        options=tuple(map(_read_option, options.values())),
         details=tuple(
-            {"label": label, **{key: one[key] for key in ("PPL", "BPB") if key in one}}
+            {"label": label, **{key: one[key] for key in _OPTION_NUMBERS if key in one}}
             for label, one in options.items()
         ),
         failure=row.failure,
@@ -327,6 +328,39 @@ def _build_sample(name: str, row: Row, task: _TaskResults, position: int, path: 
         targets=() if labels and str(gold) in labels else tuple(map(str, several)),
         results=(result,),
     )
+
+
+def _read_option(option: Mapping[str, Any]) -> ImportedOption:
+    """Return an option: OpenCompass scores its whole text.
+
+    Its log has the sum of log-likelihoods with LLInferencer. With PPLInferencer, it has two means of the
+    negative sum, per token (PPL) and per byte (BPB), of which the second gives the sum.
+    """
+    text = str(_flatten(option.get("prompt", "")))
+    if (total := _read_finite(option.get("Loglikelihood"))) is not None:
+        return ImportedOption(text=text, sum_logprob=total)
+    per_token, per_byte = _read_finite(option.get("PPL")), _read_finite(option.get("BPB"))
+    scored = option.get("testing input")
+    if not per_token or not per_byte or not isinstance(scored, str):
+        return ImportedOption(text=text)
+    total = per_byte * len(scored.encode("utf-8", "surrogatepass"))
+    n_tokens = total / per_token
+    is_exact = total > 0 and abs(n_tokens - round(n_tokens)) < _WHOLE * n_tokens
+    return (
+        ImportedOption(text=text, sum_logprob=-total, n_tokens=round(n_tokens))
+        if is_exact
+        else (ImportedOption(text=text))
+    )
+
+
+def _read_finite(value: Any) -> float | None:
+    """Return a number that can be stored; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:
+        return None
 
 
 def _read_answer(detail: Mapping[str, Any], prediction: Mapping[str, Any]) -> str | None:

@@ -33,6 +33,7 @@ _TRANSLATION = "translation_dataset"
 @foreign_command(FLAGS)
 def llmbox(line: CommandLine) -> int:
     """Evaluate dataset classes with LLMBox's own flags."""
+    from assay.app.check_files import NamedDatasets
     from assay.faces.cli.check import show_dataset_check, show_dataset_checks
     from assay.faces.cli.run import evaluate
 
@@ -57,7 +58,7 @@ def llmbox(line: CommandLine) -> int:
         return evaluate(datasets, settings, progress)
     if len(datasets) == 1:
         return show_dataset_check(datasets, settings, with_model=True, n_prompts=2)
-    return show_dataset_checks(datasets, (), settings, with_model=True)
+    return show_dataset_checks(NamedDatasets(datasets, ()), {}, settings, with_model=True)
 
 
 def _resolve_model(flags: argparse.Namespace) -> str:

@@ -239,3 +239,14 @@ def test_a_file_that_another_imported_is_not_run_again(tmp_path: Path) -> None:
     known = modules(tmp_path)
     mine = known.run(tmp_path / "mine.py")
     assert known.run(beside).Here is mine.Here
+
+
+def test_two_copies_of_a_file_can_define_the_same_command_line_flag(tmp_path: Path) -> None:
+    text = (
+        "from absl import flags\nflag = flags.DEFINE_string('flag_of_a_test', None, 'help', required=True)\n"
+    )
+    for _ in range(2):
+        assert ran(tmp_path, text).flag.name == "flag_of_a_test"
+    from absl import flags
+
+    assert "flag_of_a_test" not in flags.FLAGS

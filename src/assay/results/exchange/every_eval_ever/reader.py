@@ -97,6 +97,9 @@ def read(path: Path) -> ImportedRun:
         paths = sorted(one for one in path.rglob("*.json") if _looks_like_record(one))
     else:
         paths = [_find_aggregate(path) if path.name.endswith(SAMPLES_SUFFIX) else path]
+    if not paths:
+        what = "no UUID.json with evaluation_results in the folder"
+        raise build_log_error("LOG-002", what, "name a folder with records", path)
     records = [_read_record(one) for one in paths]
     names = [metric.task for record in records for metric in record.metrics[:1]]
     models = {record.aggregate.model_info.id for record in records}

@@ -93,6 +93,10 @@ def read(path: Path) -> ImportedRun:
     paths = [path]
     if path.is_dir():
         paths = [one for one in _list_files(path) if one.suffix == ".eval" or _looks_like_log(one)]
+    if not paths:
+        raise build_log_error(
+            "LOG-002", "no .eval or .json log in the folder", "name a folder with logs", path
+        )
     logs = [_read_log(one) for one in paths]
     runs = {log.header.eval.eval_set_id or log.header.eval.run_id for log in logs}
     models = {log.header.eval.model for log in logs}

@@ -26,7 +26,10 @@ _WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 def read_number(value: Any) -> float | None:
     """Return a value as a number, as inspect_ai's metrics do; NaN: not scored; None: it is not a number."""
     if isinstance(value, bool | int | float):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            return None
     if not isinstance(value, str):
         return None
     if value in _LETTERS:
