@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from assay.results.exchange.formats import LogFormat, find_format, list_formats
+from assay.results.exchange.formats import LogFormat, find_format
 from assay.results.exchange.log_files import build_log_error
 from assay.results.exchange.stored_samples import require_exportable
 from assay.results.read import StoredRun
-
-
-def list_format_names(*, to_write: bool) -> list[str]:
-    """Return the names of the formats that can be exported, or imported."""
-    return [one.name for one in list_formats() if (one.write if to_write else one.read) is not None]
 
 
 def export_run(run: StoredRun, format_name: str, out: Path | None) -> tuple[LogFormat, Sequence[Path]]:

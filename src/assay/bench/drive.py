@@ -63,7 +63,7 @@ class LoadDriver:
         """What the dispatcher waits for."""
         self._waits_for_place = False
         self._n_past_due = 0
-        self._held_until = float("-inf")
+        self._postponed_until = float("-inf")
         """When the dispatcher last waited because the maximum concurrency was reached."""
         self._pauses: set[asyncio.Future[None]] = set()
         self._next_slot = float("-inf")
@@ -129,14 +129,14 @@ class LoadDriver:
             await self._wait_until(due)
             while most is not None and len(self._units) >= most and self._sends:
                 await self._wait_for_bell(None)
-                self._held_until = self._clock()
+                self._postponed_until = self._clock()
             if not self._sends:
                 return
             # An item that did not wait may still be late because of earlier ones that did.
-            is_held = due < self._held_until
-            self._tally.n_held += is_held
+            is_postponed = due < self._postponed_until
+            self._tally.n_held += is_postponed
             self._tally.n_items += 1
-            self._start(group, self._send_one(item, due, is_held))
+            self._start(group, self._send_one(item, due, is_postponed))
 
     def _iter_arrivals(self, shape: OpenLoad) -> Iterator[tuple[float, LoadItem]]:
         if not isinstance(shape.arrivals, TraceArrivals):
@@ -202,11 +202,16 @@ class LoadDriver:
         self._tally.n_items += 1
         return item
 
-    async def _send_one(self, item: LoadItem, due: float, is_held: bool) -> None:
-        await self._send_conversation(item, due=due, is_held=is_held)
+    async def _send_one(self, item: LoadItem, due: float, is_postponed: bool) -> None:
+        await self._send_conversation(item, due=due, is_postponed=is_postponed)
 
     async def _send_conversation(
-        self, item: LoadItem, *, due: float | None = None, is_held: bool = False, freed: float | None = None
+        self,
+        item: LoadItem,
+        *,
+        due: float | None = None,
+        is_postponed: bool = False,
+        freed: float | None = None,
     ) -> float | None:
         """Send an item turn by turn; return when its last response ended, None if nothing was sent.
 
@@ -228,7 +233,7 @@ class LoadDriver:
             call = await self._call(Generate(prompt, sampling))
             began, ended = call.times.began, call.times.ended
             if turn == 0 and due is not None:
-                self._tally.count_lateness(began - due, is_held=is_held)
+                self._tally.count_lateness(began - due, is_postponed=is_postponed)
             if turn == 0 and freed is not None:
                 self._tally.count_idle_time(began - freed)
             self._on_record(_record(item, number, call, turn, due if turn == 0 else None))

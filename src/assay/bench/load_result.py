@@ -123,10 +123,10 @@ class LoadTally:
         self.n_failed += isinstance(call.outcome, Failure)
         self.last_ended = max(self.last_ended, call.times.ended)
 
-    def count_lateness(self, seconds: float, *, is_held: bool) -> None:
-        """Count how late a call started; the client is not to blame if it was held."""
+    def count_lateness(self, seconds: float, *, is_postponed: bool) -> None:
+        """Count how late a call started; not the client's fault if a limit postponed it."""
         self._lateness.add(seconds)
-        self._n_own_late += not is_held and seconds > LATE_S
+        self._n_own_late += not is_postponed and seconds > LATE_S
 
     def count_idle_time(self, seconds: float) -> None:
         """Count how long a client of a closed load was idle."""

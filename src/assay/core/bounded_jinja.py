@@ -1,65 +1,42 @@
 """Jinja templates with limits: steps, characters, depth and time of one rendering are bounded.
 
 Jinja's own sandbox protects the machine, but does not stop endless templates. Here every loop iteration,
-call, filter and size-multiplying operator uses a budget. An operator, filter or method whose result can be
-much larger than its operands pays for the result before Python creates it. The clock is a last resort. It is
-checked between steps, so it works in any thread.
+call, filter and size-multiplying operator uses a budget (`jinja_budget`). An operator, filter or method whose
+result can be much larger than its operands pays for the result before Python creates it (`jinja_costs`). The
+clock is a last resort. It is checked between steps, so it works in any thread.
 
 Imports jinja2, so import this module only to compile a template.
 """
 
 from __future__ import annotations
 
-import re
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextvars import ContextVar
-from functools import update_wrapper
-from string import Formatter
+from collections.abc import Callable, Iterable, Mapping
 from types import BuiltinMethodType
-from typing import Any, cast
+from typing import Any
 
 from jinja2 import Environment, Template, TemplateError, TemplateSyntaxError, nodes
 from jinja2.compiler import CodeGenerator, Frame
-from jinja2.nodes import EvalContext
-from jinja2.runtime import Context, str_join
+from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedEnvironment
-from jinja2.utils import Namespace, generate_lorem_ipsum
 
-MAX_STEPS = 250_000
-"""Loop iterations, calls, filters and operators of one rendering."""
-MAX_CHARACTERS = 100_000_000
-"""Characters created by one rendering, including intermediate values."""
+from assay.core.jinja_budget import (
+    CALL,
+    ITEM,
+    MULTIPLIED,
+    TEXTS,
+    Budget,
+    JinjaLimit,
+    current_budget,
+    running_budget,
+)
+from assay.core.jinja_costs import bound_filter, pay_for_method, percent_widths, write_lorem_ipsum
+
 MAX_DEPTH = 100
 """Nested calls, such as a macro that calls itself."""
 MAX_INTEGER_BITS = 100_000
 MAX_SOURCE = 1_000_000
 """Maximum characters of the template itself."""
-MAX_SECONDS = 20.0
-"""Processor time. A last resort: the other limits end a rendering much earlier."""
-_ITEM = 16
-"""The cost of a list item in characters: about its share of memory."""
-_CALL = 5
-"""The cost of a call or a filter in loop iterations: about the time it takes."""
-_CLOCK_EVERY = 64
-_UNWATCHED_SECONDS = 0.1
-"""Elapsed time before processor time is measured."""
-_MOST_YIELDED = 100_000
-"""Assumed items of an iterator without a length, such as the result of `map`: ranges are not longer."""
-_SHORT = 1_000
-"""Texts of this total length: no filter except `format` creates more than about its square."""
-
-
-_TEXTS = (str, bytes, bytearray)
-_COLLECTIONS = (list, tuple, dict, set, frozenset)
-_OTHERS = (int, *_TEXTS, *_COLLECTIONS, Mapping, Namespace)
-_CONTAINERS = (*_COLLECTIONS, Mapping, Namespace)
-_OWNERS = (str, bytes, list, dict, int)
-_NUMBERS = (int, float)
-_MULTIPLIED = (str, bytes, list, tuple)
-_WEIGHTLESS = frozenset((bool, float, type(None)))
-_PLAIN = frozenset((int, *_WEIGHTLESS))
-_ALL_TEXTS = frozenset((str,))
+NUMBERS = (int, float)
 _SCOPES = frozenset(("_loop_vars", "_block_vars"))
 """Arguments that Jinja adds to calls inside loops and blocks."""
 
@@ -81,159 +58,12 @@ class JinjaFailure(Exception):
         return isinstance(self.error, JinjaLimit)
 
 
-class JinjaLimit(Exception):
-    """A template exceeded a limit of one rendering."""
-
-
-class _Budget:
-    """The remaining budget of one rendering."""
-
-    # Class attributes, because one is created for every prompt and must be cheap.
-    steps = MAX_STEPS
-    characters = MAX_CHARACTERS
-    depth = 0
-    clock_at = MAX_STEPS - _CLOCK_EVERY
-    """The clock is checked when this many steps are left."""
-    watch_from = 0.0
-    deadline = 0.0
-
-    def step(self, n: int = 1) -> None:
-        self.steps -= n
-        if self.steps < self.clock_at:
-            self.look_at_clock()
-
-    def look_at_clock(self) -> None:
-        """Raise if no steps or no time are left."""
-        if self.steps < 0:
-            raise JinjaLimit(f"it takes more than {MAX_STEPS:,} steps (loop iterations, calls and operators)")
-        self.clock_at = self.steps - _CLOCK_EVERY
-        # Reading processor time takes microseconds. It is never more than the elapsed time.
-        now = time.monotonic()
-        if not self.watch_from:
-            self.watch_from = now + _UNWATCHED_SECONDS
-        elif now > self.watch_from:
-            used = time.thread_time()
-            self.deadline = self.deadline or used + MAX_SECONDS
-            if used > self.deadline:
-                raise JinjaLimit(f"it takes longer than {MAX_SECONDS:g} s of processor time")
-
-    def spend(self, characters: int) -> None:
-        self.characters -= characters
-        if self.characters < 0:
-            raise JinjaLimit(f"it creates more than {MAX_CHARACTERS:,} characters")
-
-    # The compiled template calls the next four methods.
-
-    def add(self, *parts: Any) -> Any:
-        """Return the sum of values, added from left to right."""
-        self.steps -= len(parts)
-        if self.steps < self.clock_at:
-            self.look_at_clock()
-        if _ALL_TEXTS.issuperset(map(type, parts)):
-            self.spend(sum(map(len, parts)))
-            return "".join(parts)
-        total = parts[0]
-        for part in parts[1:]:
-            total = total + part
-            if isinstance(total, _MULTIPLIED):
-                self.spend(len(total))
-        return total
-
-    def join(self, *parts: Any) -> str:
-        """Return the texts of values, concatenated."""
-        self.pay(parts)
-        return "".join(parts) if _ALL_TEXTS.issuperset(map(type, parts)) else str_join(parts)
-
-    def weigh(self, value: Any) -> Any:
-        """Pay for a list, tuple or dict literal of a template, and return it."""
-        self.pay(value)
-        return value
-
-    def text(self, value: Any) -> str:
-        """Return a value as output text. Texts are paid for when they are joined."""
-        kind = type(value)
-        if kind is str:
-            return value  # type: ignore[no-any-return]
-        if kind not in _PLAIN and isinstance(value, _CONTAINERS):
-            self.pay(value)
-        return str(value)
-
-    def pay(self, value: Any) -> None:
-        """Spend the cost of writing out a value. Each item examined is a step."""
-        kind = type(value)
-        if kind is str:
-            self.spend(len(value))
-            return
-        # Each item is a step, so do not examine a list that is too long.
-        if (
-            (kind is tuple or kind is list)
-            and len(value) < self.steps
-            and _ALL_TEXTS.issuperset(map(type, value))
-        ):
-            self.steps -= len(value) + 1
-            if self.steps < self.clock_at:
-                self.look_at_clock()
-            self.spend(sum(map(len, value)) + _ITEM * (len(value) + 1))
-            return
-        todo = [value]
-        n_items = n_characters = 0
-        while todo:
-            item = todo.pop()
-            kind = type(item)
-            if kind is str:
-                n_characters += len(item)
-            elif kind is list or kind is tuple:
-                todo += item
-            elif kind is dict:
-                todo += item.keys()
-                todo += item.values()
-            elif kind not in _WEIGHTLESS and isinstance(item, _OTHERS):
-                self._open(item, todo)
-            n_items += 1
-            if n_items == _CLOCK_EVERY:
-                self.spend(n_characters + _ITEM * n_items)
-                self.step(n_items)
-                n_items = n_characters = 0
-        self.spend(n_characters + _ITEM * n_items)
-        self.step(n_items)
-
-    def _open(self, value: Any, todo: list[Any]) -> None:
-        if isinstance(value, int):
-            self.spend(value.bit_length() >> 2)
-        elif isinstance(value, _TEXTS):
-            self.spend(len(value))
-        elif isinstance(value, Mapping):
-            todo += [*value.keys(), *value.values()]
-        elif isinstance(value, Namespace):
-            todo.append(object.__getattribute__(value, "_Namespace__attrs"))
-        else:
-            todo += value
-
-    def pay_result(self, result: Any) -> None:
-        """Spend the cost of a result whose items were already paid for."""
-        kind = type(result)
-        if kind is str:
-            self.characters -= len(result)
-            if self.characters < 0:
-                self.spend(0)
-        elif kind in _PLAIN:
-            pass
-        elif isinstance(result, _TEXTS):
-            self.spend(len(result))
-        elif isinstance(result, _COLLECTIONS):
-            self.spend(_ITEM * len(result))
-
-
-_current: ContextVar[_Budget | None] = ContextVar("budget", default=None)
-_current_budget = _current.get
-
-
 def compile_jinja(environment: Environment, text: str) -> Template:
     """Return a template; raise JinjaFailure with the line if it does not parse or is too large."""
     if len(text) > MAX_SOURCE:
         limit = JinjaLimit(f"the template has {len(text):,} characters, the maximum is {MAX_SOURCE:,}")
         raise JinjaFailure(str(limit), None, limit)
-    token = _current.set(_Budget())
+    token = running_budget.set(Budget())
     try:
         # Jinja evaluates constant expressions during compilation.
         return environment.from_string(text)
@@ -244,7 +74,7 @@ def compile_jinja(environment: Environment, text: str) -> Template:
     except Exception as error:  # For example, Python's compiler rejects too many nested loops.
         raise JinjaFailure(_format_error(error), None, error) from error
     finally:
-        _current.reset(token)
+        running_budget.reset(token)
 
 
 def render_jinja(template: Template, values: Mapping[str, Any]) -> str:
@@ -254,7 +84,7 @@ def render_jinja(template: Template, values: Mapping[str, Any]) -> str:
     context = environment.context_class(
         environment, {**environment.globals, **values}, template.name, template.blocks
     )
-    token = _current.set(_Budget())
+    token = running_budget.set(Budget())
     try:
         return environment.concat(template.root_render_func(context))
     except RecursionError as error:
@@ -263,7 +93,7 @@ def render_jinja(template: Template, values: Mapping[str, Any]) -> str:
     except Exception as error:  # A template is a program and can raise anything.
         raise JinjaFailure(_format_error(error), _line(template, error), error) from error
     finally:
-        _current.reset(token)
+        running_budget.reset(token)
 
 
 def _format_error(error: Exception) -> str:
@@ -281,249 +111,6 @@ def _line(template: Template, error: BaseException) -> int | None:
             line = template.get_corresponding_lineno(trace.tb_lineno)
         trace = trace.tb_next
     return line
-
-
-# ---- costs
-
-
-def _length(value: Any) -> int:
-    """Return the number of characters or items of a value; without a length, the maximum possible."""
-    return len(value) if hasattr(value, "__len__") else _MOST_YIELDED
-
-
-_DIRECTIVE = re.compile(r"%(?:\([^)]*\))?[-#0 +]*(\*|\d+)?(?:\.(\*|\d+))?")
-
-
-def _percent_widths(text: str | bytes | bytearray, values: Any) -> int:
-    """Return how many characters the widths and precisions of `text % values` can add."""
-    spelled = text if isinstance(text, str) else text.decode("latin1")
-    every = [part for widths in _DIRECTIVE.findall(spelled) for part in widths if part]
-    if "*" in every:
-        given = values if isinstance(values, tuple) else (values,)
-        every += [str(abs(value)) for value in given if isinstance(value, int)]
-    return sum(int(part) if len(part) < 12 else MAX_CHARACTERS + 1 for part in every if part != "*")
-
-
-def _format_widths(text: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> int:
-    """Return how many characters the widths and precisions of `text.format(...)` can add."""
-    total = 0
-    for _, _, spec, _ in Formatter().parse(text):
-        if not spec:
-            continue
-        total += spec_width(spec)
-        if "{" in spec:
-            given = [*args, *(kwargs.values() if isinstance(kwargs, Mapping) else ())]
-            total += sum(abs(value) for value in given if isinstance(value, int))
-            total += sum(spec_width(value) for value in given if isinstance(value, str))
-    return total
-
-
-def spec_width(spec: str) -> int:
-    """Return how many characters a format specification such as `>40` can add."""
-    return sum(int(part) if len(part) < 12 else MAX_CHARACTERS + 1 for part in re.findall(r"\d+", spec))
-
-
-def _n_replaced(text: Any, old: Any, new: Any) -> int:
-    n = text.count(old) if old else len(text) + 1
-    return int(n) * len(new)
-
-
-_Weigh = Callable[..., int]
-
-_METHODS: dict[str, _Weigh] = {
-    "center": lambda text, width, *_: int(width),
-    "ljust": lambda text, width, *_: int(width),
-    "rjust": lambda text, width, *_: int(width),
-    "zfill": lambda text, width: int(width),
-    "expandtabs": lambda text, tabsize=8: text.count("\t" if isinstance(text, str) else b"\t") * int(tabsize),
-    "replace": lambda text, old, new, *_: _n_replaced(text, old, new),
-    "join": lambda text, parts: len(text) * _length(parts),
-    "translate": lambda text, table, *_: (
-        len(text) * max((_length(value) for value in table.values() if isinstance(value, str)), default=1)
-        if isinstance(table, Mapping)
-        else len(text)
-    ),
-    "format": lambda text, *args, **kwargs: _format_widths(text, args, kwargs),
-    "format_map": lambda text, values: _format_widths(text, (), values),
-    "split": lambda text, *_, **__: _ITEM * len(text) // 2,
-    "rsplit": lambda text, *_, **__: _ITEM * len(text) // 2,
-    "splitlines": lambda text, *_, **__: _ITEM * len(text) // 2,
-    "to_bytes": lambda number, length=1, *_, **__: int(length),
-}
-"""Methods of built-in values whose result can be much larger than the value and the arguments."""
-
-
-def _indent_weight(text: Any, width: Any = 4, *_: Any, **__: Any) -> int:
-    spelled = str(text)
-    return (spelled.count("\n") + 1) * (len(width) if isinstance(width, str) else int(width))
-
-
-def _wrap_weight(
-    text: str, width: int = 79, _long: bool = True, wrapstring: str | None = None, *_: Any
-) -> int:
-    return len(text) * len(text) // 1000 + len(text) * len(wrapstring or "\n")
-
-
-def _link_weight(text: str, *args: Any, **kwargs: Any) -> int:
-    added = len(str((args, kwargs)))
-    return len(text) * len(text) // 1000 + len(text) * (added // 8)
-
-
-def _json_weight(value: Any, *args: Any, indent: Any = None, **_: Any) -> int:
-    widths = [width for width in (*args, indent) if isinstance(width, int | str)]
-    width = max((len(width) if isinstance(width, str) else width for width in widths), default=0)
-    return MAX_CHARACTERS + 1 if width > 100 else 0
-
-
-_FILTERS: dict[str, _Weigh] = {
-    "center": lambda text, width=80: int(width),
-    "indent": _indent_weight,
-    "replace": lambda text, old, new, *_: _n_replaced(str(text), str(old), str(new)),
-    "join": lambda parts, d="", *_, **__: _length(parts) * len(str(d)),
-    "wordwrap": _wrap_weight,
-    "urlize": _link_weight,
-    "striptags": lambda text: str(text).count("<") * len(str(text)) // 64,
-    "format": lambda text, *args, **kwargs: _percent_widths(str(text), tuple(args) or tuple(kwargs.values())),
-    "batch": lambda items, linecount, *_: _ITEM * int(linecount),
-    "slice": lambda items, slices, *_: _ITEM * int(slices),
-    "round": lambda number, precision=0, *_: abs(int(precision)) * 1000,
-    "tojson": _json_weight,
-    "sum": lambda items, attribute=None, start=0: (
-        0 if isinstance(start, int | float) else _length(items) * _length(items)
-    ),
-    "pprint": lambda value: _ITEM * _length(value) * 8,
-    "title": lambda text: _ITEM * len(str(text)) // 2,
-    "wordcount": lambda text: _ITEM * len(str(text)) // 2,
-    "list": lambda items: _ITEM * _length(items),
-}
-"""Filters whose result, or whose work, can be much larger than their input."""
-_OF_TEXT: dict[str, Callable[[str], Any]] = {
-    "capitalize": str.capitalize,
-    "count": len,
-    "length": len,
-    "lower": str.lower,
-    "string": str,
-    "trim": str.strip,
-    "upper": str.upper,
-}
-"""What filters do with a single plain text; the result is never larger."""
-_SHALLOW = frozenset(
-    [
-        "abs",
-        "attr",
-        "batch",
-        "count",
-        "d",
-        "default",
-        "dictsort",
-        "first",
-        "float",
-        "groupby",
-        "int",
-        "items",
-        "last",
-        "length",
-        "list",
-        "map",
-        "max",
-        "min",
-        "random",
-        "reject",
-        "rejectattr",
-        "reverse",
-        "select",
-        "selectattr",
-        "slice",
-        "sort",
-        "sum",
-        "unique",
-    ]
-)
-"""Filters that do not write out the content of their items."""
-
-
-def _bound_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    weigh = _FILTERS.get(name)
-    is_shallow = name in _SHALLOW
-    # The first argument can be Jinja's own: the context or the environment.
-    n_own = int(getattr(function, "jinja_pass_arg", None) is not None)
-    of_text = _OF_TEXT.get(name)
-    # A width such as in `%9999d` is the only number that a text can contain.
-    max_short = _SHORT if name != "format" else -1
-
-    def bounded(*args: Any, **kwargs: Any) -> Any:
-        budget = _current_budget()
-        if budget is None:
-            return function(*args, **kwargs)
-        budget.steps -= _CALL
-        if budget.steps < budget.clock_at:
-            budget.look_at_clock()
-        own = args[n_own:] if n_own else args
-        n_characters, are_texts = 0, not kwargs
-        for argument in own:
-            if type(argument) is str:
-                n_characters += len(argument)
-                continue
-            are_texts = False
-            if not is_shallow:
-                budget.pay(argument)
-            elif type(argument) is list:
-                n_characters += _ITEM * len(argument)
-            else:
-                budget.pay_result(argument)
-        if are_texts and of_text is not None and len(own) == 1:
-            budget.spend(2 * n_characters)
-            return of_text(own[0])
-        if are_texts and n_characters <= max_short:
-            result = function(*args)
-            budget.spend(n_characters)
-            budget.pay_result(result)
-            return result
-        budget.spend(n_characters)
-        if kwargs:
-            budget.pay(kwargs)
-        if weigh is not None:
-            budget.spend(_weight(weigh, own, kwargs))
-        result = function(*args, **kwargs)
-        budget.pay_result(result)
-        return result
-
-    wrapped = update_wrapper(_bound_join(bounded) if name == "join" else bounded, function)
-    wrapped.is_bounded = True  # type: ignore[attr-defined]
-    return wrapped
-
-
-def _bound_join(bounded: Callable[..., str]) -> Callable[..., str]:
-    def join(eval_ctx: EvalContext, value: Any, d: Any = "", attribute: Any = None) -> str:
-        # Count the items of a generator before joining them.
-        parts = value if hasattr(value, "__len__") else list(value)
-        budget = _current_budget()
-        is_plain = type(parts) is list and type(d) is str and attribute is None and not eval_ctx.autoescape
-        if budget is None or not is_plain or not _ALL_TEXTS.issuperset(map(type, parts)):
-            return bounded(eval_ctx, parts, d, attribute)
-        budget.step(_CALL)
-        budget.pay(parts)
-        budget.spend(2 * len(parts) * len(d))
-        return cast("str", d.join(parts))
-
-    return join
-
-
-def _weight(weigh: _Weigh, args: Sequence[Any], kwargs: Mapping[str, Any]) -> int:
-    try:
-        return max(weigh(*args, **kwargs), 0)
-    except (TypeError, ValueError, AttributeError, OverflowError):
-        return 0  # The call itself reports what is wrong with its arguments.
-
-
-def _lorem_ipsum(n: int = 5, html: bool = True, min: int = 20, max: int = 100) -> str:
-    """Return Jinja's placeholder text, paid for in advance: a word takes about a microsecond."""
-    if (budget := _current_budget()) is not None:
-        budget.spend(abs(n) * abs(max) * 64)
-    return generate_lorem_ipsum(n, html, min, max)
-
-
-# ---- environment
 
 
 class _Generator(CodeGenerator):
@@ -606,18 +193,18 @@ class _Bounds(SandboxedEnvironment):
         """Make the registered filters and functions use the budget."""
         for name, function in self.filters.items():
             if not getattr(function, "is_bounded", False):
-                self.filters[name] = _bound_filter(name, function)
-        self.globals["lipsum"] = _lorem_ipsum
+                self.filters[name] = bound_filter(name, function)
+        self.globals["lipsum"] = write_lorem_ipsum
 
     @staticmethod
-    def current_budget() -> _Budget:
+    def current_budget() -> Budget:
         """Return the budget of the current rendering in this thread; called when a template starts."""
-        return _current_budget() or _Budget()
+        return current_budget() or Budget()
 
     @staticmethod
     def concat(parts: Iterable[str]) -> str:
         """Join the pieces of a rendering."""
-        if (budget := _current_budget()) is None:
+        if (budget := current_budget()) is None:
             return "".join(parts)
         pieces = list(parts)
         budget.spend(sum(map(len, pieces)))
@@ -625,15 +212,15 @@ class _Bounds(SandboxedEnvironment):
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:
         """Call a macro, a function or a method."""
-        budget = _current_budget()
+        budget = current_budget()
         if budget is None:
             return super().call(__context, __obj, *args, **kwargs)
-        budget.step(_CALL)
+        budget.step(CALL)
         if args:
             budget.pay(args)
         if kwargs:
             budget.pay({name: value for name, value in kwargs.items() if name not in _SCOPES})
-        _pay_for_method(budget, __obj, args, kwargs)
+        pay_for_method(budget, __obj, args, kwargs)
         if type(__obj) is BuiltinMethodType and type(__obj.__self__) is str:
             # Neither a macro of the template nor anything that the sandbox forbids.
             result = __obj(*args, **{name: value for name, value in kwargs.items() if name not in _SCOPES})
@@ -649,32 +236,20 @@ class _Bounds(SandboxedEnvironment):
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         """Evaluate an operator after paying for its result."""
-        if (budget := _current_budget()) is None:
+        if (budget := current_budget()) is None:
             return super().call_binop(context, operator, left, right)
         budget.step()
-        if isinstance(left, _NUMBERS) and isinstance(right, _NUMBERS):
+        if isinstance(left, NUMBERS) and isinstance(right, NUMBERS):
             _require_small(operator, left, right)
         elif operator == "*":
             times, value = (left, right) if isinstance(left, int) else (right, left)
-            if isinstance(times, int) and isinstance(value, _MULTIPLIED):
-                is_text = isinstance(value, _TEXTS)
-                budget.spend(max(times, 0) * len(value) * (1 if is_text else _ITEM))
-        elif operator == "%" and isinstance(left, _TEXTS):
+            if isinstance(times, int) and isinstance(value, MULTIPLIED):
+                is_text = isinstance(value, TEXTS)
+                budget.spend(max(times, 0) * len(value) * (1 if is_text else ITEM))
+        elif operator == "%" and isinstance(left, TEXTS):
             budget.pay(right)
-            budget.spend(len(left) + _percent_widths(left, right))
+            budget.spend(len(left) + percent_widths(left, right))
         return super().call_binop(context, operator, left, right)
-
-
-def _pay_for_method(budget: _Budget, method: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    if type(method) is not BuiltinMethodType:
-        method = getattr(method, "__wrapped__", method)  # Jinja wraps str.format
-    owner = getattr(method, "__self__", None)
-    if not isinstance(owner, _OWNERS):
-        return
-    if not isinstance(owner, int):
-        budget.spend(len(owner) // 4)
-    if (weigh := _METHODS.get(method.__name__)) is not None:
-        budget.spend(_weight(weigh, (owner, *args), kwargs))
 
 
 def _require_small(operator: str, left: Any, right: Any) -> None:

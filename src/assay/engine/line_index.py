@@ -73,7 +73,7 @@ class LineIndex:
         return self._in_order
 
     def _sort_without_numpy(self) -> tuple[Sequence[int], Sequence[int]]:
-        hashes, places = self._hashes.held, self._places.held
+        hashes, places = self._hashes.buffer, self._places.buffer
         self._n_names = len(set(hashes))
         order = sorted(range(len(hashes)), key=hashes.__getitem__)
         return array("q", map(hashes.__getitem__, order)), array("q", map(places.__getitem__, order))
@@ -95,16 +95,16 @@ class _Column:
         self._folder = folder
         self._file: BinaryIO | None = None
         self._n_stored = 0
-        self.held = array("q")
+        self.buffer = array("q")
         """Numbers that are not in the file."""
 
     def __len__(self) -> int:
-        return self._n_stored + len(self.held)
+        return self._n_stored + len(self.buffer)
 
     def append(self, number: int) -> None:
         """Add a number."""
-        self.held.append(number)
-        if len(self.held) >= _MAX_IN_MEMORY:
+        self.buffer.append(number)
+        if len(self.buffer) >= _MAX_IN_MEMORY:
             self._store()
 
     def numbers(self) -> Numbers:
@@ -112,8 +112,8 @@ class _Column:
         import numpy as np
 
         if self._file is None:
-            return np.frombuffer(self.held, dtype=np.int64)
-        if self.held:
+            return np.frombuffer(self.buffer, dtype=np.int64)
+        if self.buffer:
             self._store()
         return np.memmap(self._file, dtype=np.int64, mode="r+")
 
@@ -133,7 +133,7 @@ class _Column:
 
     def close(self) -> None:
         """Release all numbers."""
-        self.held = array("q")
+        self.buffer = array("q")
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -141,10 +141,10 @@ class _Column:
     def _store(self) -> None:
         if self._file is None:
             self._file = self._new_file()
-        self.held.tofile(self._file)
+        self.buffer.tofile(self._file)
         self._file.flush()
-        self._n_stored += len(self.held)
-        self.held = array("q")
+        self._n_stored += len(self.buffer)
+        self.buffer = array("q")
 
     def _new_file(self) -> BinaryIO:
         # Next to the lines, where there is disk space. The system's temporary folder can be in memory, and is

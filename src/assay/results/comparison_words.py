@@ -116,7 +116,7 @@ def _describe_power(compared: MetricComparison) -> str:
     text = f"with {result.n:,} pairs, only differences of {least} or more are detectable"
     if result.n_for_a_point is not None and (compared.is_share or compared.is_factor):
         unit = "1 %" if compared.is_factor else "1 point"
-        text += f", and {unit} would take {result.n_for_a_point:,}"
+        text += f", and detecting {unit} would take {result.n_for_a_point:,} pairs"
     return text
 
 

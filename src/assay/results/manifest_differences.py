@@ -137,11 +137,15 @@ def _find_mapping_differences(
     for name in dict.fromkeys((*a, *b)):
         before, after = a.get(name), b.get(name)
         if isinstance(before, Mapping) and isinstance(after, Mapping):
-            yield from _find_mapping_differences(f"{prefix}{name}.", before, after)
+            # What the user wrote about a table is one group of its settings; its names are known without it.
+            inner = prefix if name == "said" else f"{prefix}{name}."
+            yield from _find_mapping_differences(inner, before, after)
         elif before != after:
             yield FactDifference(f"{prefix}{name}", _format_value(before), _format_value(after))
 
 
 def _format_value(value: Any) -> str:
+    if isinstance(value, list | tuple) and value and all(isinstance(one, str) for one in value):
+        value = ", ".join(value)
     text = "none" if value is None else value if isinstance(value, str) and value else repr(value)
     return text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 1] + "…"

@@ -56,8 +56,8 @@ SENTENCES = [
     (
         compared(-0.023, -0.038, 0.008, p=0.14, smallest=0.051, n_for_a_point=2601),
         "no significant difference: B scores 2.3 points lower than A (B - A = -2.3, 95 % interval -3.8 to "
-        "0.8, p = 0.14); with 100 pairs, only differences of 5.1 points or more are detectable, and 1 point "
-        "would take 2,601",
+        "0.8, p = 0.14); with 100 pairs, only differences of 5.1 points or more are detectable, and "
+        "detecting 1 point would take 2,601 pairs",
     ),
     (
         compared(-1.5, -2.5, -0.5, is_share=False, higher_is_better=False),

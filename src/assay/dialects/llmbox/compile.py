@@ -230,7 +230,7 @@ class _Compilation:
     def _dataset(self, method: Method) -> Dataset:
         """Create the author's object, which loads its rows."""
         ranking = {Method.PPL: "ppl_no_option", Method.PROB: "prob", Method.GEN: "generation"}[method]
-        if method == "ppl" and self._arguments.ranking_type in ("ppl", "ppl_no_option"):
+        if method is Method.PPL and self._arguments.ranking_type in ("ppl", "ppl_no_option"):
             ranking = self._arguments.ranking_type
         faithful = self._settings.is_faithful
         args = DatasetArguments(

@@ -22,14 +22,14 @@ from jinja2 import (
 )
 
 from assay.core.bounded_jinja import (
-    MAX_CHARACTERS,
     BoundedEnvironment,
     JinjaFailure,
     compile_jinja,
     render_jinja,
-    spec_width,
 )
 from assay.core.errors import suggest_name
+from assay.core.jinja_budget import MAX_CHARACTERS
+from assay.core.jinja_costs import spec_width
 from assay.dialects.shared.template import find_literal_fields
 
 _MAY_BE_NONE = {

@@ -129,8 +129,8 @@ def find_unsent_keys(value: Any) -> frozenset[str]:
         key
         for one in messages
         if isinstance(one, Mapping)
-        for key, held in one.items()
-        if key not in _SENT and held
+        for key, content in one.items()
+        if key not in _SENT and content
     )
 
 
@@ -253,15 +253,15 @@ def _part(part: Any, roots: Sequence[Path]) -> Part:
 
 def _medium_address(part: Mapping[str, Any]) -> str | None:
     """Return the address of a part's medium: under the key of its type, `source` or a usual key."""
-    held = part.get(part["type"], part.get("image_url", part.get("source", part)))
-    if isinstance(held, str):
-        return held or None
-    if not isinstance(held, Mapping):
+    content = part.get(part["type"], part.get("image_url", part.get("source", part)))
+    if isinstance(content, str):
+        return content or None
+    if not isinstance(content, Mapping):
         return None
-    data, media_type = held.get("data"), held.get("media_type")
-    if isinstance(data, str) and (media_type or held.get("format")):
-        return f"data:{media_type or 'audio/' + str(held['format'])};base64,{data}"
-    return next((held[key] for key in _WHERE if isinstance(held.get(key), str) and held[key]), None)
+    data, media_type = content.get("data"), content.get("media_type")
+    if isinstance(data, str) and (media_type or content.get("format")):
+        return f"data:{media_type or 'audio/' + str(content['format'])};base64,{data}"
+    return next((content[key] for key in _WHERE if isinstance(content.get(key), str) and content[key]), None)
 
 
 _DATA = re.compile(r"data:(?P<type>[\w.+-]+/[\w.+-]+)?(?:;[\w=.+-]+)*?;base64,", re.IGNORECASE)

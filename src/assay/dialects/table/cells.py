@@ -133,17 +133,17 @@ def _read_mapping(value: Mapping[Any, Any]) -> CellOptions | None:
                     return texts._replace(right=marks)
                 return texts._replace(labels=tuple(to_text(label) for label in lists[name]))
         return texts
-    held = {str(key): one for key, one in value.items() if one is not None}
-    if len(held) < 2 or any(_is_nested(one) for one in held.values()):
+    present = {str(key): one for key, one in value.items() if one is not None}
+    if len(present) < 2 or any(_is_nested(one) for one in present.values()):
         return None
-    if _are_labels(list(held)):
-        labels = tuple(held)
-        if not all(isinstance(one, str) for one in held.values()):
-            return CellOptions(tuple(to_text(one) for one in held.values()), labels)
-        return CellOptions(tuple(held.values()), labels)
+    if _are_labels(list(present)):
+        labels = tuple(present)
+        if not all(isinstance(one, str) for one in present.values()):
+            return CellOptions(tuple(to_text(one) for one in present.values()), labels)
+        return CellOptions(tuple(present.values()), labels)
     # Option texts with marks: {"Paris": 1, "Rome": 0}.
-    if (marks := read_marks(list(held.values()))) is not None:
-        return CellOptions(tuple(held), None, marks)
+    if (marks := read_marks(list(present.values()))) is not None:
+        return CellOptions(tuple(present), None, marks)
     return None
 
 

@@ -143,7 +143,7 @@ def _show_facts(title: str, facts: tuple[FactDifference, ...]) -> None:
     out.print(f"\n[bold]{title}[/]")
     for fact in facts[:_FACTS_SHOWN]:
         out.print(
-            f"  {escape(fact.what)}: [dim]A[/] {escape(fact.a)}  [dim]B[/] {escape(fact.b)}", soft_wrap=True
+            f"  {escape(fact.what)}: [dim]A:[/] {escape(fact.a)}  [dim]B:[/] {escape(fact.b)}", soft_wrap=True
         )
     if len(facts) > _FACTS_SHOWN:
         out.print(f"  ... and {len(facts) - _FACTS_SHOWN:,} more; use --json to see all")

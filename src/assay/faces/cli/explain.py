@@ -234,14 +234,15 @@ def _show_completion(ask: ExplainedAsk, outcome: Completion) -> None:
     from assay.core.text_preview import shorten_text
     from assay.faces.cli.render import SHOWN_PROMPT, out
 
+    endings = {
+        Finish.END: "ended by the model",
+        Finish.STOP: "ended by a stop text",
+        Finish.LENGTH: "truncated at the token limit",
+        Finish.UNKNOWN: "why it ended is not in the log",
+    }
     for output in outcome.outputs:
         length = f"{output.n_tokens} tokens, " if output.n_tokens else ""
-        ending = (
-            "why it ended is not in the log"
-            if output.finish is Finish.UNKNOWN
-            else f"ended by {output.finish}"
-        )
-        title = f"output: {length}{ending}"
+        title = f"output: {length}{endings[output.finish]}"
         # The first turn of a conversation is the prompt above.
         later = [f"[bold cyan]user[/]\n{escape(turn)}\n[bold cyan]assistant[/]" for turn in ask.record.turns]
         answers = [escape(shorten_text(text, SHOWN_PROMPT)) for text in output.turns or (output.text,)]

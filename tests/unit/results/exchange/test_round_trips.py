@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from assay.app.export_run import list_format_names
+from assay.results.exchange.formats import list_formats
 from assay.results.read import StoredRun
 
-_BOTH_WAYS = [one for one in list_format_names(to_write=True) if one in list_format_names(to_write=False)]
+_BOTH_WAYS = [one.name for one in list_formats() if one.write is not None and one.read is not None]
 
 
 @pytest.mark.parametrize("kind", ["choices", "repeats", "texts", "corpus"])

@@ -79,8 +79,8 @@ def _find_returned_names(score: ast.stmt) -> Iterator[str]:
 def _keys(value: ast.expr) -> Iterator[str]:
     """Yield the names in a dict literal."""
     if isinstance(value, ast.Dict):
-        for key, held in zip(value.keys, value.values, strict=True):
-            yield from _keys(held) if key is None else [_text(key)]
+        for key, inner in zip(value.keys, value.values, strict=True):
+            yield from _keys(inner) if key is None else [_text(key)]
     elif isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "dict":
         for word in value.keywords:
             yield from _keys(word.value) if word.arg is None else [word.arg]

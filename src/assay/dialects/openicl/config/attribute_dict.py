@@ -75,9 +75,9 @@ class AttributeDict(dict[Any, Any]):
     def update(self, *others: Any, **more: Any) -> None:
         """Insert values. Dicts are merged key by key, as in mmengine."""
         for key, value in dict(*others, **more).items():
-            held = self.get(key)
-            if isinstance(held, AttributeDict) and isinstance(value, dict):
-                held.update(value)
+            existing = self.get(key)
+            if isinstance(existing, AttributeDict) and isinstance(value, dict):
+                existing.update(value)
             else:
                 self[key] = value
 

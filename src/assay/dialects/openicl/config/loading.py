@@ -263,10 +263,10 @@ def _build_recursion_problem(path: Path) -> Problem:
 
 def _extract_data(namespace: Mapping[str, Any]) -> dict[str, Any]:
     """Return the data variables as plain data."""
-    held = {
+    variables = {
         name: value
         for name, value in namespace.items()
         if not name.startswith("__") and isinstance(value, _DATA_TYPES)
     }
-    values: dict[str, Any] = to_plain_dicts(held)
+    values: dict[str, Any] = to_plain_dicts(variables)
     return values

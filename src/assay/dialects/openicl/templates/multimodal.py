@@ -177,26 +177,6 @@ class MultimodalTemplate:
                     problems.add(Problem("MEDIA-003", what, fix, place))
 
 
-def render_multimodal(
-    arguments: Mapping[str, Any],
-    row: Mapping[str, Any],
-    *,
-    output_column: str | None = None,
-    replace_token: str = "",
-    roots: Sequence[Path] = (),
-    is_faithful: bool = False,
-) -> tuple[Message, ...]:
-    """Return the conversation of one row."""
-    template = MultimodalTemplate(
-        arguments,
-        output_column=output_column,
-        replace_token=replace_token,
-        roots=roots,
-        is_faithful=is_faithful,
-    )
-    return template.messages(row)
-
-
 def find_template_problems(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the problems of a template, with fixes."""
     template = arguments.get("template")

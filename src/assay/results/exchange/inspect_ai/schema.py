@@ -27,12 +27,6 @@ class Dataset(_Part, frozen=True):
     sample_ids: list[str | int] | None = None
 
 
-class MetricDefinition(_Part, frozen=True):
-    """A metric that a scorer declares."""
-
-    name: str
-
-
 class ScorerDefinition(_Part, frozen=True):
     """A scorer with its metrics."""
 

@@ -64,8 +64,8 @@ class _Case(NamedTuple):
 
     @property
     def assertions(self) -> Sequence[Assertion]:
-        held: dict[str, Any] = self.sample.fields.get(ASSERTIONS) or {}
-        found: Sequence[Assertion] = held.get("assert", ())
+        stored: dict[str, Any] = self.sample.fields.get(ASSERTIONS) or {}
+        found: Sequence[Assertion] = stored.get("assert", ())
         return found
 
     @property

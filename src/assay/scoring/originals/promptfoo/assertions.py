@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from assay.core.assertion import RUBRIC, SET, Assertion, base_type, is_negated
+from assay.core.assertion import SET, Assertion, base_type, is_negated
 from assay.core.javascript_regex import compile_javascript
 from assay.core.json_schema import conforms, is_same_json
 
@@ -138,4 +138,3 @@ _CHECKS: Mapping[str, Callable[[str, Any], bool]] = {
     "contains-json": _contains_json,
 }
 """The assertions that need no judge."""
-KNOWN = (*_CHECKS, RUBRIC)

@@ -13,7 +13,7 @@ from assay.core.errors import AuthorError
 from assay.core.media import Image, Medium, Text
 from assay.core.origin import Origin
 from assay.core.prompt import Message
-from assay.dialects.openicl.templates.multimodal import MediaSurvey, MultimodalTemplate, render_multimodal
+from assay.dialects.openicl.templates.multimodal import MediaSurvey, MultimodalTemplate
 
 TEXT = {"type": "text", "text": "{question}"}
 IMAGE = {"type": "image_url", "image_url": {"url": "{image}"}}
@@ -29,6 +29,10 @@ def template(*, begin: Any = None, **prompt_mm: Any) -> dict[str, Any]:
 
 def marked(*parts: tuple[str, str]) -> str:
     return "".join(f"<AIS_{kind}_START>{value}<AIS_CONTENT_TAG>" for kind, value in parts)
+
+
+def render_multimodal(arguments: dict[str, Any], row: dict[str, Any], **settings: Any) -> tuple[Message, ...]:
+    return MultimodalTemplate(arguments, **settings).messages(row)
 
 
 ROW = {

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from assay.core.assertion import RUBRIC
 from assay.dialects.table.assertions import (
     SUPPORTED_ASSERTIONS,
     BadAssertion,
@@ -14,7 +15,7 @@ from assay.dialects.table.assertions import (
     read_assertion_cell,
     read_assertion_object,
 )
-from assay.scoring.originals.promptfoo.assertions import KNOWN, decide, is_assertion_met
+from assay.scoring.originals.promptfoo.assertions import _CHECKS, decide, is_assertion_met
 
 CELLS = [
     ("contains:Paris", "Paris", True),
@@ -191,4 +192,4 @@ def test_an_object_that_cannot_be_decided_is_rejected(assertion: Any, word: str)
 
 
 def test_what_is_read_is_what_can_be_decided() -> None:
-    assert set(SUPPORTED_ASSERTIONS) == set(KNOWN)
+    assert set(SUPPORTED_ASSERTIONS) == {*_CHECKS, RUBRIC}
