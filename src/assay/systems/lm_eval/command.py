@@ -16,7 +16,7 @@ from assay.systems.flag_table import CommandLine, usage_error
 from assay.systems.lm_eval.config_file import expand_arguments
 from assay.systems.lm_eval.flags import FLAGS, LIST_FLAGS, VALIDATE_FLAGS
 from assay.systems.lm_eval.listing import list_tasks, open_index, validate_tasks
-from assay.systems.lm_eval.names import drop_contained_names, name_datasets, split_tasks
+from assay.systems.lm_eval.names import name_datasets, split_tasks
 from assay.systems.lm_eval.used_flags import UsedFlags, read_flags
 
 
@@ -43,7 +43,6 @@ def lm_eval(line: CommandLine) -> int:
         require_writable(Path(flags.output_path), "--output_path")
     names = split_tasks(flags.tasks)
     index = open_index(flags.include_path, names)
-    names = drop_contained_names(names, index)
     selection = select_tasks(names, index)
     _check_unsafe(selection, is_confirmed=flags.confirm_run_unsafe_code)
     settings = line.build_settings(_build_own_settings(used, selection))
