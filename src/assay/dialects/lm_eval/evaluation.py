@@ -53,6 +53,22 @@ class ScoringTools(NamedTuple):
     """Returns a metric of the `evaluate` library; raises what its installation raises."""
 
 
+class Thoughts(NamedTuple):
+    """The thoughts before an answer, which are not scored."""
+
+    end: str
+    """The text after which the answer begins."""
+    stops: tuple[str, ...] = ()
+    """Texts that end the answer, but not the thoughts."""
+
+    def remove(self, reply: str) -> str:
+        """Return the answer in a reply: the whole reply if it has no thoughts."""
+        answer = reply.rpartition(self.end)[2].lstrip()
+        for stop in self.stops:
+            answer = answer.partition(stop)[0]
+        return answer
+
+
 class TaskScoring:
     """How the documents of one task are scored."""
 
@@ -64,8 +80,10 @@ class TaskScoring:
         *,
         has_several_contexts: bool,
         has_several_targets: bool,
+        thoughts: Thoughts | None = None,
     ) -> None:
         self.keys = keys
+        self._thoughts = thoughts
         self._reader = reader
         self._tools = tools
         self._has_several_contexts = has_several_contexts
@@ -107,6 +125,10 @@ class TaskScoring:
     def higher_is_better(self) -> Mapping[str, bool]:
         """Return whether higher is better, for each metric."""
         return _WithDefault(self._better, True)
+
+    def collect_replies(self, answers: Sequence[AnsweredRequest]) -> list[list[Any]] | Failure:
+        """Return the replies as lm-eval's code expects them, without the thoughts before an answer."""
+        return collect_replies(answers, self._thoughts)
 
     def score(self, doc: Document, replies: Sequence[Sequence[Any]]) -> dict[str, Any]:
         """Return the values of a document for every filter; raise what the author's code raises."""
@@ -292,7 +314,7 @@ class Evaluation:
 
     def values(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> Mapping[str, Any] | Failure:
         """Return the values of a document, or a failure."""
-        replies = collect_replies(answers)
+        replies = self._scoring.collect_replies(answers)
         if isinstance(replies, Failure):
             return replies
         doc, keys = self._documents[sample.id], self._scoring.keys
@@ -307,7 +329,7 @@ class Evaluation:
 
     def answer(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> str | None:
         """Return the generated text after the first filter; for options, the label of the most likely one."""
-        replies = collect_replies(answers)
+        replies = self._scoring.collect_replies(answers)
         if isinstance(replies, Failure) or not replies:
             return None
         if sample.choices:
@@ -347,7 +369,9 @@ class _UnknownFirstChoice:
 UNKNOWN_FIRST_CHOICE = _UnknownFirstChoice()
 
 
-def collect_replies(answers: Sequence[AnsweredRequest]) -> list[list[Any]] | Failure:
+def collect_replies(
+    answers: Sequence[AnsweredRequest], thoughts: Thoughts | None = None
+) -> list[list[Any]] | Failure:
     """Return the replies as lm-eval's code expects them: a list of repeats for each request, in order."""
     outcomes = [(answered.request, answered.response.outcome) for answered in answers]
     failed = next((outcome for _, outcome in outcomes if isinstance(outcome, Failure)), None)
@@ -358,7 +382,10 @@ def collect_replies(answers: Sequence[AnsweredRequest]) -> list[list[Any]] | Fai
     for request, outcome in outcomes:
         is_own = request.role == OWN_REQUEST
         if isinstance(outcome, Completion):
-            replies = [output.text for output in outcome.outputs]
+            replies = [
+                output.text if thoughts is None else thoughts.remove(output.text)
+                for output in outcome.outputs
+            ]
             if is_own:
                 numbered.append((False, request.index, replies))
             else:
