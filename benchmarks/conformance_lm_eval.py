@@ -109,15 +109,13 @@ def main() -> None:
     # Authors' code imports packages that Assay does not need: sklearn, evaluate and others.
     sys.path.append(str(folder.parents[1]))
     tools = build_lm_eval_tools("lm_eval:", [folder], None)
-    if options.groups:
-        jobs, options.workers = list_group_jobs(tools, options.groups.split(",")), 1
+    if options.answers:
+        answers = read_answers(options.answers)
+    elif options.groups:
+        jobs = list_group_jobs(tools, options.groups.split(","))
+        answers = run_workers(python, jobs, 1, has_groups=True)
     else:
-        jobs = list_jobs(tools, options.every, options.tasks)
-    answers = (
-        read_answers(options.answers)
-        if options.answers
-        else run_workers(python, jobs, options.workers, has_groups=bool(options.groups))
-    )
+        answers = run_workers(python, list_jobs(tools, options.every, options.tasks), options.workers)
     result = Comparison(tools)
     for answer in answers:
         result.add(answer)
@@ -149,11 +147,25 @@ def list_jobs(tools: LmEvalTools, every: int, names: str | None) -> list[dict[st
     ]
 
 
+_IFEVAL = {
+    "key": 1,
+    "prompt": "Write about rain without commas.",
+    "instruction_id_list": ["punctuation:no_comma", "length_constraints:number_words"],
+    "kwargs": [
+        {"num_words": None, "relation": None},
+        {"num_words": 4, "relation": "at least"},
+    ],
+}
+_OWN_ROWS = {"leaderboard_ifeval": {"train": [{**_IFEVAL, "key": number} for number in range(6)]}}
+"""Rows of tasks for which the worker finds none."""
+
+
 def list_group_jobs(tools: LmEvalTools, names: Sequence[str]) -> list[dict[str, Any]]:
     """Return the tasks of groups, with different numbers of documents, so that sizes matter."""
     selection = select_tasks(names, tools.tasks)
     return [
         {"name": task.name, "path": str(task.path), "limit": _LEAST_DOCUMENTS + number % 4}
+        | ({"rows": _OWN_ROWS[task.name]} if task.name in _OWN_ROWS else {})
         for number, task in enumerate(selection.tasks)
         if task.path is not None
     ]

@@ -154,6 +154,13 @@ class LocalModel:
         )
         return SpecialTokens(pad, unk, eos, bos, tokenizer.chat_template)
 
+    def find_reply_text(self, token_id: int) -> str | None:
+        """Return the text of a token in a reply; None for a special token, which replies do not show."""
+        if not 0 <= token_id < len(self._tokenizer):
+            return None
+        text: str = self._tokenizer.decode([token_id], skip_special_tokens=True)
+        return text or None
+
     def n_tokens(self, ask: Ask) -> int | None:
         """Return how much of the context a request needs; reads the tokenizer, not the weights."""
         return self._tokenization.n_tokens(ask)

@@ -110,7 +110,11 @@ class TaskLog:
             if not self._options.is_scored:
                 values[name], stderrs[name] = BYPASSED, NO_STDERR
                 continue
-            values[name] = aggregate(items)
+            try:
+                values[name] = aggregate(items)
+            except RAISED_BY_AUTHORS as error:
+                reraise_interrupt(error)  # The run has reported it.
+                continue
             stderr = estimate_stderr(metric, aggregate, items, self._options.iterations)
             stderrs[name] = NO_STDERR if stderr is None else stderr
         names = list(dict.fromkeys(entry.name for entry in keys.metrics)) if self._options.is_scored else []
