@@ -342,6 +342,9 @@ class Comparison:
             selection = select_tasks([name], self._tools.tasks)
         except AssayError as error:
             return ComparedGroup(name, n_tasks, 0, f"does not load: {shorten_reason(error.problems[0].what)}")
+        lacking = [task.name for task in selection.tasks if task.name not in self._logged]
+        if lacking:
+            return ComparedGroup(name, n_tasks, 0, f"a task differs: {lacking[0]}")
         selected = next(one for one in selection.groups if one.name == name)
         ours = build_group(selected, self._logged)
         expected = {key: value for key, value in theirs.items() if "," in key}

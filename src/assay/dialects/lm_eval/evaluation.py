@@ -27,6 +27,7 @@ from assay.dialects.lm_eval.config import (
     MULTIPLE_CHOICE,
     ROLLING,
     FilterEntry,
+    FilterStep,
     MetricEntry,
     TaskKeys,
 )
@@ -86,7 +87,7 @@ class TaskScoring:
         self._thoughts = thoughts
         self._reader = reader
         self._tools = tools
-        self._has_several_contexts = has_several_contexts
+        self.has_several_contexts = has_several_contexts
         self._has_several_targets = has_several_targets
         self._names = frozenset(entry.name for entry in keys.metrics)
         self._functions: dict[str, Callable[[Any], Any]] = {}
@@ -102,6 +103,9 @@ class TaskScoring:
                 self._fail(
                     f"there is no filter {name!r}{near}", f"use one of {listing(sorted(tools.filters))}"
                 )
+        for chosen in keys.filters:
+            for step in chosen.steps:
+                self._check_step(chosen.name, step)
 
     @property
     def file(self) -> str:
@@ -193,14 +197,27 @@ class TaskScoring:
         """Return a metric's name in the results; the only filter of most tasks is not part of it."""
         return metric if len(self.keys.filters) == 1 else f"{metric},{chosen.name}"
 
+    def _check_step(self, name: str, step: FilterStep) -> None:
+        """Raise for arguments that a step of a filter does not accept, before any reply is filtered."""
+        try:
+            self._build_step(step)
+        except RAISED_BY_AUTHORS as error:
+            reraise_interrupt(error)
+            shown = step.function if isinstance(step.function, str) else step.function.__name__
+            what = f"filter {name!r}: the step {shown} with {dict(step.arguments)!r:.80} raised"
+            self._fail(f"{what} {type(error).__name__}: {error}", "correct the arguments of the step")
+
+    def _build_step(self, step: FilterStep) -> Any:
+        cls = self._tools.filters[step.function] if isinstance(step.function, str) else step.function
+        return cls(**step.arguments)
+
     def filter_replies(
         self, chosen: FilterEntry, replies: Sequence[Sequence[Any]], doc: Document
     ) -> list[Any]:
         """Return what a filter makes of the replies to a document's requests."""
         results: Any = [list(one) for one in replies]
         for step in chosen.steps:
-            cls = self._tools.filters[step.function] if isinstance(step.function, str) else step.function
-            results = cls(**step.arguments).apply(results, [doc] * len(replies))
+            results = self._build_step(step).apply(results, [doc] * len(replies))
         return list(results)
 
     # --- lm-eval's own metrics ---
@@ -260,8 +277,8 @@ class TaskScoring:
 
     def read_gold(self, doc: Document, choices: Sequence[Any]) -> int | list[int]:
         """Return the number of the right option, or of several; NO_OPTION if there is none such."""
-        read = self._reader.read_text if self._has_several_contexts else self._reader.read_target
-        gold = read(doc, self.keys.doc_to_text if self._has_several_contexts else self.keys.doc_to_target)
+        read = self._reader.read_text if self.has_several_contexts else self._reader.read_target
+        gold = read(doc, self.keys.doc_to_text if self.has_several_contexts else self.keys.doc_to_target)
         if isinstance(gold, list | tuple):
             return [_find_option(one, choices) for one in gold]
         return _find_option(gold, choices)

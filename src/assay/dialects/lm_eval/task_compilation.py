@@ -313,7 +313,33 @@ class TaskCompilation:
         for problem in problems.values():
             collected.add(problem)
         collected.raise_if_any()
+        if keys.output_type == MULTIPLE_CHOICE and keys.process_results is None:
+            self._check_golds(keys, samples, documents, scoring)
         return samples, documents
+
+    def _check_golds(
+        self,
+        keys: TaskKeys,
+        samples: Sequence[Sample],
+        documents: Mapping[str, PreparedDocument],
+        scoring: TaskScoring,
+    ) -> None:
+        """Report documents without a right option; raise if no document has one."""
+        lacking = [sample for sample in samples if not sample.gold]
+        if not lacking:
+            return
+        if len(lacking) < len(samples) or self._settings.is_faithful:
+            count = f"{len(lacking):,} of {len(samples):,} documents"
+            self._notes.append(f"{keys.name}: {count} have no right option, so they are never right")
+            return
+        first, key = lacking[0], "doc_to_text" if scoring.has_several_contexts else "doc_to_target"
+        found = scoring.read_target(documents[first.id].doc)
+        given = f"{key} gives {found!r:.60}, and " if key == "doc_to_target" else ""
+        what = (
+            f"no document has a right option: in document 1, {given}the options are {listing(first.choices)}"
+        )
+        fix = f"let {key} give the number of an option, counted from 0, or its text"
+        raise AuthorError(Problem("LMEVAL-006", f"task {keys.name!r}: {what}", fix, keys.where))
 
     def _build_sample(
         self,
