@@ -374,3 +374,40 @@ def test_a_method_that_does_not_fit(write: Callable[..., Path]) -> None:
 def test_a_limit_keeps_the_first(write: Callable[..., Path]) -> None:
     (one,) = compile_file(write(CHOICE), limit=Limit(2, "first"))
     assert [sample.fields["q"] for sample in one.task.samples()] == [row["q"] for row in ROWS[:2]]
+
+
+def test_thoughts_are_not_part_of_the_answer(write: Callable[..., Path]) -> None:
+    path = write(TEXT + "generation_kwargs: {until: ['.']}\n", [{"q": "2 + 2?", "answer": "4"}])
+    arguments = {"think_end_token": "</think>"}
+    (one,) = compile_file(path, dataset_args=arguments)
+    (request,) = first_requests(one)
+    assert isinstance(request.ask, Generate)
+    assert request.ask.sampling.stop == ()  # A stop sequence would end the thoughts.
+    assert score(one, lambda _: reply("Two. And two.</think> 4. Done"))["exact_match"] == 1.0
+    (faithful,) = compile_file(path, dataset_args=arguments, is_faithful=True)
+    (request,) = first_requests(faithful)
+    assert isinstance(request.ask, Generate)
+    assert request.ask.sampling.stop == (".",)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ("doc_to_target: answer", "doc_to_target: anser", "doc_to_target gives 'anser'"),
+        ("doc_to_target: answer", 'doc_to_target: "{{7}}"', "doc_to_target gives 7"),
+    ],
+)
+def test_a_task_without_any_right_option_is_an_error(
+    write: Callable[..., Path], old: str, new: str, what: str
+) -> None:
+    with pytest.raises(AssayError) as raised:
+        compile_file(write(CHOICE.replace(old, new), ROWS))
+    assert f"no document has a right option: in document 1, {what}" in raised.value.problems[0].what
+
+
+@pytest.mark.parametrize("step", ["regex_pattern: '(a'", "regexp: a"])
+def test_wrong_arguments_of_a_filter_are_an_error(write: Callable[..., Path], step: str) -> None:
+    keys = f"filter_list: [{{name: x, filter: [{{function: regex, {step}}}]}}]\n"
+    with pytest.raises(AssayError) as raised:
+        compile_file(write(TEXT + keys, [{"q": "2 + 2?", "answer": "4"}]))
+    assert "filter 'x': the step regex with" in raised.value.problems[0].what
