@@ -187,7 +187,7 @@ def copied(checkout: Path, target: Path) -> Path:
 
 def original_model(folder: Path) -> Path:
     """Return SmolLM2's weights in a folder as transformers 4 reads it."""
-    source = EmbeddedFiles().ready()
+    source = EmbeddedFiles().prepare_path()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for file in source.iterdir():

@@ -95,7 +95,7 @@ def run_original(python: Path, real: Sequence[RealTask], tools: LmEvalTools) -> 
         entry = tools.tasks.get(task.name)
         assert entry is not None, task.name
         jobs.append({**task._asdict(), "path": entry.path})
-    weights = str(EmbeddedFiles().ready())
+    weights = str(EmbeddedFiles().prepare_path())
     with tempfile.TemporaryDirectory() as name:
         todo, done = Path(name) / "jobs.json", Path(name) / "answers.jsonl"
         todo.write_text(json.dumps({"tasks": jobs, "model": weights}), encoding="utf-8")

@@ -129,7 +129,7 @@ def _model_folder(folder: Path) -> Path:
     if made.is_dir():
         return made
     made.mkdir(parents=True)
-    for path in EmbeddedFiles().ready().iterdir():
+    for path in EmbeddedFiles().prepare_path().iterdir():
         if path.name in _OLDER_KEYS:
             said = json.loads(path.read_text())
             (made / path.name).write_text(json.dumps({**said, **_OLDER_KEYS[path.name](said)}))

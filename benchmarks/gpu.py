@@ -254,7 +254,7 @@ def score(loaded: LoadedModel, requests: Sequence[Scored], batch_tokens: int, n_
         trunks.clear()
         for _ in scoring.run(list(rows)):
             pass
-    scoring.rest()
+    scoring.drain()
     return Measured([sum(reading.logprobs) for reading in readings], counters)
 
 

@@ -102,7 +102,7 @@ def find_embedded_tokenizer() -> Path:
     """Return the folder with the tokenizer of the embedded model."""
     from assay.backends.hf.embedded_model import EmbeddedFiles
 
-    return EmbeddedFiles().ready()
+    return EmbeddedFiles().prepare_path()
 
 
 def write_model(shape: str, folder: Path, device: str, tokenizer: Path) -> None:

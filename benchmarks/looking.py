@@ -81,7 +81,7 @@ view.page()
 """
 
 PAINTED = """() => new Promise((resolve) => {
-  const look = () => document.querySelector("a.row")
+  const look = () => document.querySelector(".sample-row")
     ? requestAnimationFrame(() => setTimeout(() => resolve(performance.now()))) : setTimeout(look, 2);
   look();
 })"""
@@ -108,7 +108,7 @@ ACTS = {
     "filter": "document.querySelector('.chip.wrong').click()",
     "sort": "document.querySelector('.head .question').click()",
     "search": SEARCH,
-    "a sample": "document.querySelector('a.row').click()",
+    "a sample": "document.querySelector('.sample-row a').click()",
 }
 
 

@@ -144,7 +144,7 @@ def harness_side(
     asked.write_text(
         json.dumps(
             {
-                "weights": str(EmbeddedFiles().ready()),
+                "weights": str(EmbeddedFiles().prepare_path()),
                 "batch_size": batch_size,
                 "groups": groups,
                 "tasks": tasks,

@@ -147,7 +147,7 @@ def files(folder: Path, page: Page, wanted: Callable[[str], bool]) -> None:
     if wanted("sample"):
         page.goto("about:blank")
         page.goto(report.as_uri())
-        page.locator("a.row").nth(2).click()
+        page.locator(".sample-row").nth(2).click()
         picture(page, "sample", whole=True)
 
 

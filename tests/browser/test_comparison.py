@@ -79,12 +79,12 @@ def test_cells_of_the_fourfold_table_show_their_samples(browser_page: Page, two:
         expect(page.locator(f".cell.{show}")).to_have_text(str(n))
     page.locator(".cell.second").click()
     assert count_shown(page) == 24
-    assert set(page.locator("a.row .target").all_inner_texts()) == {"C"}
+    assert set(page.locator(".sample-row .target").all_inner_texts()) == {"C"}
     expect(page.locator(".chip.second")).to_have_attribute("aria-pressed", "true")
     page.locator(".chip.second").click()
     page.locator(".chip.different").click()
     assert count_shown(page) == 24
-    assert page.locator("a.row").first.locator(".answer").all_inner_texts() == ["✗ B", "✗ C"]
+    assert page.locator(".sample-row").first.locator(".answer").all_inner_texts() == ["✗ B", "✗ C"]
 
 
 def test_a_link_shows_the_same_to_another(browser_page: Page, two: str) -> None:
@@ -103,7 +103,7 @@ def test_answers_stand_side_by_side(browser_page: Page, two: str) -> None:
     page = browser_page
     page.goto(two)
     page.locator(".chip.first").click()
-    page.locator("a.row").nth(1).click()
+    page.locator(".sample-row").nth(1).click()
     columns = page.locator(".answer-of")
     expect(columns).to_have_count(2)
     expect(columns.nth(0).locator(".worth").first).to_have_text("right")
@@ -127,7 +127,7 @@ def test_three_sides_have_every_pair(browser_page: Page, three: str) -> None:
     expect(page.locator(".chip.first")).to_contain_text("Only B right")
     page.locator(".chip.missing").click()
     assert count_shown(page) > 0
-    page.locator("a.row").first.click()
+    page.locator(".sample-row").first.click()
     expect(page.locator(".answer-of").nth(2).locator(".failure").first).to_be_visible()
 
 
@@ -136,7 +136,7 @@ def test_what_models_and_datasets_say_is_text(browser_page: Page, two: str) -> N
     expect(browser_page.get_by_text("<script>alert(1)</script>").first).to_be_visible()
     # A character that would turn the rest of the line round is written out.
     expect(browser_page.get_by_text("⟨U+202E⟩").first).to_be_visible()
-    browser_page.locator("a.row").first.click()
+    browser_page.locator(".sample-row").first.click()
     expect(browser_page.locator("[data-part=prompt] pre")).to_contain_text("<svg onload=alert(2)>")
     assert browser_page.locator("main svg").count() == 0
 
@@ -145,9 +145,9 @@ def test_what_models_and_datasets_say_is_text(browser_page: Page, two: str) -> N
 def test_no_width_makes_the_page_scroll_sideways(browser_page: Page, three: str, width: int) -> None:
     browser_page.set_viewport_size({"width": width, "height": 800})
     browser_page.goto(three)
-    expect(browser_page.locator("a.row").first).to_be_visible()
+    expect(browser_page.locator(".sample-row").first).to_be_visible()
     assert browser_page.evaluate("document.documentElement.scrollWidth") <= width
-    browser_page.locator("a.row").first.click()
+    browser_page.locator(".sample-row").first.click()
     expect(browser_page.locator(".answers")).to_be_visible()
     assert browser_page.evaluate("document.documentElement.scrollWidth") <= width
 
@@ -158,7 +158,7 @@ def test_a_server_shows_the_same(browser_page: Page, runs: Path) -> None:
         expect(browser_page.locator("h1")).to_have_text("bees vs seas")
         browser_page.locator(".cell.second").click()
         assert count_shown(browser_page) == 24
-        browser_page.locator("a.row").first.click()
+        browser_page.locator(".sample-row").first.click()
         expect(browser_page.locator(".answer-of .big-worth .worth").nth(1)).to_have_text("right")
         browser_page.goto(f"{viewer.address}compare?run=bees&methods=ppl,gen")
         expect(browser_page.locator("h1")).to_have_text("ppl vs gen")

@@ -55,7 +55,7 @@ def test_filters_sort_and_search(browser_page: Page, report: str) -> None:
         chip.click()
         expect(chip).to_have_attribute("aria-pressed", "true")
         assert count_shown(page) == counts[name] > 0
-        outcomes = page.locator("a.row .worth").all_inner_texts()
+        outcomes = page.locator(".sample-row .worth").all_inner_texts()
         assert set(outcomes) == {name}
         chip.click()
     assert sum(counts.values()) == 200
@@ -63,7 +63,7 @@ def test_filters_sort_and_search(browser_page: Page, report: str) -> None:
     assert count_shown(page) == 1
     page.locator("input[type=search]").fill("")
     page.locator(".head .margin").click()
-    margins = [float(text) for text in page.locator("a.row .margin").all_inner_texts()]
+    margins = [float(text) for text in page.locator(".sample-row .margin").all_inner_texts()]
     assert margins == sorted(margins)
     page.locator(".selects").get_by_label("Group").select_option("g1")
     assert count_shown(page) == 67
@@ -73,7 +73,7 @@ def test_filters_sort_and_search(browser_page: Page, report: str) -> None:
 
 def test_only_rows_in_sight_are_elements(browser_page: Page, report: str) -> None:
     browser_page.goto(report)
-    assert browser_page.locator("a.row").count() < 60
+    assert browser_page.locator(".sample-row").count() < 60
     browser_page.locator(".scroller").evaluate("one => one.scrollTo(0, one.scrollHeight)")
     expect(browser_page.get_by_text("q199")).to_be_visible()
 
@@ -95,7 +95,7 @@ def test_a_sample_opens_and_the_way_back_leads_back(browser_page: Page, report: 
     page = browser_page
     page.goto(report)
     page.locator(".chip.wrong").click()
-    page.locator("a.row").nth(2).click()
+    page.locator(".sample-row").nth(2).click()
     expect(page.locator("#sample")).to_be_visible()
     expect(page.locator("#whole")).to_be_hidden()
     page.go_back()
@@ -113,7 +113,7 @@ def test_markup_in_questions_is_text(browser_page: Page, report: str) -> None:
 def test_no_width_makes_the_page_scroll_sideways(browser_page: Page, report: str, width: int) -> None:
     browser_page.set_viewport_size({"width": width, "height": 800})
     browser_page.goto(report)
-    expect(browser_page.locator("a.row").first).to_be_visible()
+    expect(browser_page.locator(".sample-row").first).to_be_visible()
     wide = browser_page.evaluate("document.documentElement.scrollWidth")
     assert wide <= width
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from browser.accessibility import find_violations
 from browser.watched import Faults
 from fakes.team_server import TeamServer
 
@@ -90,7 +91,7 @@ def test_an_evaluation_is_started_watched_and_looked_into(browser_page: Page, se
     expect(page.locator("tbody tr").first).to_contain_text(shown)
     page.locator("tbody tr").first.get_by_role("link", name=re.compile("^sums-quick-")).click()
     expect(page.locator(".score b")).to_contain_text(shown)
-    page.locator("a.row").first.click()
+    page.locator(".sample-row").first.click()
     expect(page.locator("#sample")).to_contain_text("0+1=")
     page.get_by_role("link", name="Leaderboard").click()
     expect(page.locator("tbody th.model").first).to_contain_text("quick", timeout=_PATIENT_MS)
@@ -264,3 +265,12 @@ def test_no_width_makes_a_page_scroll_sideways(browser_page: Page, server: TeamS
         expect(page.locator("main h1")).to_be_visible()
         page.wait_for_load_state("load")
         assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+
+
+def test_axe_finds_nothing_wrong_on_the_pages(browser_page: Page, server: TeamServer) -> None:
+    sign_in(browser_page, server)
+    for path in _PAGES:
+        browser_page.goto(address(server, path))
+        expect(browser_page.locator("main h1:visible").first).to_be_visible()
+        found = find_violations(browser_page)
+        assert not found, (path, sorted({one[:160] for one in found})[:6])

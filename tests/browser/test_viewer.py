@@ -81,7 +81,7 @@ def test_a_run_opens_and_its_samples(browser_page: Page, viewer: Viewer) -> None
     page.goto(viewer.address)
     page.get_by_role("link", name="alpha").click()
     expect(page.locator(".status-line").first).to_contain_text("2 of 2 samples")
-    page.locator("a.row").first.click()
+    page.locator(".sample-row").first.click()
     expect(page.locator("#sample")).to_contain_text("What is said?")
 
 
@@ -94,7 +94,7 @@ def test_a_run_without_samples_says_that_they_will_come(
     empty = page.locator("#samples .empty")
     expect(empty).to_contain_text("No samples yet")
     append_samples(folder, ["b"], first=0)
-    expect(page.locator("a.row")).to_have_count(1)
+    expect(page.locator(".sample-row")).to_have_count(1)
     page.get_by_label("Search samples").fill("nobody says this")
     expect(empty).to_have_text("No samples match these filters.")
 
@@ -184,7 +184,7 @@ def test_nobody_loses_their_place_in_a_run_that_grows(browser_page: Page, viewer
     expect(reported).to_contain_text("200 of 200 samples")
     page.get_by_text("Counters and versions").click()
     page.locator(".scroller").evaluate("one => { one.scrollTop = 4000; }")
-    row = page.locator("a.row", has_text="s101")
+    row = page.locator(".sample-row", has_text="s101")
     row.focus()
     append_samples(live, ["b"] * 50, first=200)
     expect(reported).to_contain_text("250 of 250 samples")
@@ -208,7 +208,7 @@ def test_scores_that_come_after_their_samples_are_shown(
     scores = (live / "scores.jsonl").read_bytes().splitlines(keepends=True)
     (live / "scores.jsonl").write_bytes(scores[0])
     browser_page.goto(f"{viewer.address}runs/live")
-    worths = browser_page.locator("a.row .outcome")
+    worths = browser_page.locator(".sample-row .outcome")
     expect(worths).to_have_text(["right", "not scored", "not scored"])
     with open(live / "scores.jsonl", "ab") as file:
         file.writelines(scores[1:])
@@ -234,7 +234,7 @@ def test_samples_come_once_however_slow_the_server_is(browser_page: Page, viewer
         append_samples(live, ["b"], first=nth)
         page.wait_for_timeout(600)
     expect(reported).to_contain_text("4 of 4 samples", timeout=10_000)
-    expect(page.locator("a.row .id")).to_have_text(["s0", "s1", "s2", "s3"])
+    expect(page.locator(".sample-row .id")).to_have_text(["s0", "s1", "s2", "s3"])
     page.unroute_all(behavior="wait")
 
 
@@ -446,7 +446,7 @@ def test_a_command_that_is_copied_runs_nothing_else(browser_page: Page, tmp_path
             ("plain-1.0", ["assay", "explain", "plain-1.0", "s0"]),
         ):
             browser_page.goto(f"{viewer.address}runs/{quote(name)}")
-            browser_page.locator("a.row").click()
+            browser_page.locator(".sample-row").click()
             shown_command = browser_page.locator("[data-part=stored] code").text_content() or ""
             assert shlex.split(shown_command) == command
         assert shown_command == "assay explain plain-1.0 s0"
@@ -478,7 +478,7 @@ class TestHostile:
         page.locator("td.name a").nth(len(HOSTILE) - 1 - nth).click()
         expect(page.locator(".status-line").first).to_contain_text("2 of 2 samples")
         self.check(page)
-        page.locator("a.row").nth(1).click()
+        page.locator(".sample-row").nth(1).click()
         expect(page.locator("#sample")).to_be_visible()
         expect(page.locator("#sample")).to_contain_text("before")
         self.check(page)
@@ -495,7 +495,7 @@ class TestHostile:
         self.check(page)
         page.set_viewport_size({"width": 360, "height": 800})
         self.check(page)
-        page.locator("a.row").nth(1).click()
+        page.locator(".sample-row").nth(1).click()
         expect(page.locator("#sample")).to_contain_text("before")
         self.check(page)
 

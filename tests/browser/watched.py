@@ -38,7 +38,7 @@ class Faults:
         """Take one more fault."""
         self.seen.append(fault)
 
-    def asked(self, address: str) -> None:
+    def check_address(self, address: str) -> None:
         """Take an address that the page asked for: the first decides where the others may lead."""
         parts = urlsplit(address)
         if parts.scheme in _INSIDE:
@@ -65,7 +65,7 @@ def watched(page: Page, faults: Faults) -> Page:
         box.dismiss()
 
     def request(asked: Request) -> None:
-        faults.asked(asked.url)
+        faults.check_address(asked.url)
 
     def popup(other: Page) -> None:
         faults.note(f"another window: {other.url}")

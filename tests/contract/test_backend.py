@@ -238,7 +238,7 @@ def test_a_text_shorter_than_a_block_says_so(backend: Backend) -> None:
     assert "--window-tokens" in response.outcome.message
 
 
-def test_order_and_company_do_not_change_answers(backend: Backend) -> None:
+def test_order_and_neighbours_do_not_change_answers(backend: Backend) -> None:
     asked = requests(asks_of(backend))
     together = by_id(backend.run(asked))
     shuffled = list(asked)

@@ -16,7 +16,7 @@ from assay.ledger.schema import VERSION
 def test_tables_are_made_once(database_place: str) -> None:
     for _ in range(2):
         database = open_database(database_place)
-        with database.reading() as connection:
+        with database.begin_read() as connection:
             assert connection.execute(text("SELECT version FROM assay_schema")).scalars().all() == [VERSION]
         database.close()
 
@@ -33,7 +33,7 @@ def test_processes_that_open_a_new_database_together_make_its_tables_once(databa
     for thread in threads:
         thread.join()
     assert len(opened) == 6
-    with opened[0].reading() as connection:
+    with opened[0].begin_read() as connection:
         assert connection.execute(text("SELECT version FROM assay_schema")).scalars().all() == [VERSION]
     for database in opened:
         database.close()
@@ -43,20 +43,20 @@ def test_what_fails_half_way_changes_nothing(database_place: str) -> None:
     database = open_database(database_place)
 
     def fail() -> None:
-        with database.writing() as connection:
+        with database.begin_write() as connection:
             connection.execute(text("UPDATE assay_schema SET version = 7"))
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         fail()
-    with database.reading() as connection:
+    with database.begin_read() as connection:
         assert connection.execute(text("SELECT version FROM assay_schema")).scalar_one() == VERSION
     database.close()
 
 
 def test_tables_of_a_newer_version_are_rejected(database_place: str) -> None:
     database = open_database(database_place)
-    with database.writing() as connection:
+    with database.begin_write() as connection:
         connection.execute(text("UPDATE assay_schema SET version = 99"))
     database.close()
     with pytest.raises(StoreError, match="STORE-022"):
@@ -65,7 +65,7 @@ def test_tables_of_a_newer_version_are_rejected(database_place: str) -> None:
 
 def test_a_database_that_cannot_be_used_any_more_is_reported(database_place: str) -> None:
     database = open_database(database_place)
-    with pytest.raises(StoreError) as caught, database.reading():
+    with pytest.raises(StoreError) as caught, database.begin_read():
         raise OperationalError("SELECT 1", {}, Exception("server closed the connection\nat once"))
     assert caught.value.problems[0].code == "STORE-023"
     assert "server closed the connection." in str(caught.value)

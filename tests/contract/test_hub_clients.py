@@ -81,8 +81,8 @@ print(json.dumps([info.sha, rows, short]))
     assert sha == hub.repositories["dataset", "org/sums"].head.sha
     assert rows[3] == {"question": "3 + 3 =", "answer": "6"}
     assert (len(rows), len(short)) == (7, 1)
-    assert [one.method for one in hub.asked(f"/resolve/{sha}/main/test-")] == ["HEAD"]
-    assert hub.asked("GET /content/")
+    assert [one.method for one in hub.find_requests(f"/resolve/{sha}/main/test-")] == ["HEAD"]
+    assert hub.find_requests("GET /content/")
     hub.log.clear()
     offline = 'print(len(datasets.load_dataset("org/sums", "main", split="test")))'
     assert _client(hub, tmp_path, offline, HF_HUB_OFFLINE="1") == 7
@@ -102,7 +102,7 @@ print(json.dumps({p.name: p.stat().st_size for p in __import__("pathlib").Path(f
 """
     sizes = _client(hub, tmp_path, code, HF_HUB_DISABLE_XET=without_xet)
     assert sizes == {".gitattributes": 21, "config.json": 23, "model.gguf": len(content)}
-    first, second = hub.asked("GET /content/")
+    first, second = hub.find_requests("GET /content/")
     assert first.range is None
     assert second.range == f"bytes={10 << 20}-"
 

@@ -34,7 +34,7 @@ def queue(database: Database) -> JobQueue:
     return JobQueue(database)
 
 
-def asked(priority: int = 0) -> JobRequest:
+def make_job(priority: int = 0) -> JobRequest:
     return JobRequest("mock", ("data",), {"shots": 5}, b'{"any":1}', "data-mock", "ann", priority)
 
 
@@ -45,7 +45,7 @@ def claimed(queue: JobQueue, worker: str = "w", *, lease_s: float = 60.0) -> Cla
 
 
 def test_a_job_is_claimed_done_and_kept(queue: JobQueue) -> None:
-    job = queue.submit(asked())
+    job = queue.submit(make_job())
     assert (job.state, job.run, job.attempt) == (JobState.QUEUED, f"data-mock-{job.id}", 0)
     claim = claimed(queue)
     assert (claim.job.id, claim.job.state, claim.job.attempt) == (job.id, JobState.RUNNING, 1)
@@ -67,7 +67,7 @@ def test_whoever_watches_all_jobs_sees_every_change(queue: JobQueue) -> None:
         seen.append(queue.revision())
         return seen[-1] not in seen[:-1]
 
-    first = queue.submit(asked())
+    first = queue.submit(make_job())
     assert is_other()
     claim = claimed(queue)
     assert is_other()
@@ -75,7 +75,7 @@ def test_whoever_watches_all_jobs_sees_every_change(queue: JobQueue) -> None:
     assert is_other()
     queue.finish(claim, JobState.COMPLETE)
     assert is_other()
-    queue.submit(asked())
+    queue.submit(make_job())
     assert is_other()
     queue.delete(first.id)
     assert is_other()
@@ -83,13 +83,13 @@ def test_whoever_watches_all_jobs_sees_every_change(queue: JobQueue) -> None:
 
 
 def test_jobs_come_by_priority_and_then_in_their_order(queue: JobQueue) -> None:
-    numbers = [queue.submit(asked(priority)).id for priority in (0, 5, 0, 5)]
+    numbers = [queue.submit(make_job(priority)).id for priority in (0, 5, 0, 5)]
     order = [claimed(queue).job.id for _ in numbers]
     assert order == [numbers[1], numbers[3], numbers[0], numbers[2]]
 
 
 def test_a_dead_workers_job_goes_back_and_its_word_no_longer_counts(queue: JobQueue) -> None:
-    job = queue.submit(asked())
+    job = queue.submit(make_job())
     dead = claimed(queue, "dead", lease_s=_GONE)
     alive = claimed(queue, "alive")
     assert (alive.job.id, alive.job.attempt) == (job.id, 2)
@@ -110,7 +110,7 @@ def test_a_dead_workers_job_goes_back_and_its_word_no_longer_counts(queue: JobQu
 
 
 def test_the_same_workers_earlier_attempt_is_fenced_out_as_well(queue: JobQueue) -> None:
-    queue.submit(asked())
+    queue.submit(make_job())
     first = claimed(queue, "w", lease_s=_GONE)
     claimed(queue, "w")
     with pytest.raises(LostClaim):
@@ -118,7 +118,7 @@ def test_the_same_workers_earlier_attempt_is_fenced_out_as_well(queue: JobQueue)
 
 
 def test_a_report_keeps_the_lease(queue: JobQueue) -> None:
-    queue.submit(asked())
+    queue.submit(make_job())
     claim = claimed(queue, lease_s=_GONE)
     queue.report(claim, lease_s=60.0)
     queue.release_expired()
@@ -128,7 +128,7 @@ def test_a_report_keeps_the_lease(queue: JobQueue) -> None:
 def test_a_clock_that_is_set_back_keeps_no_dead_workers_job(
     queue: JobQueue, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    job = queue.submit(asked())
+    job = queue.submit(make_job())
     dead = claimed(queue, "dead", lease_s=10.0)
     late = database.now
     monkeypatch.setattr(database, "now", lambda connection: late(connection) - 9.0)
@@ -147,7 +147,7 @@ def test_a_clock_that_is_set_back_keeps_no_dead_workers_job(
 def test_a_worker_that_is_alive_keeps_its_job_when_the_clock_is_set_back(
     queue: JobQueue, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    queue.submit(asked())
+    queue.submit(make_job())
     claim = claimed(queue, lease_s=10.0)
     late = database.now
     monkeypatch.setattr(database, "now", lambda connection: late(connection) - 3600.0)
@@ -158,8 +158,8 @@ def test_a_worker_that_is_alive_keeps_its_job_when_the_clock_is_set_back(
 
 
 def test_the_jobs_of_a_worker_known_to_be_dead_go_back_at_once(queue: JobQueue) -> None:
-    queue.submit(asked())
-    queue.submit(asked())
+    queue.submit(make_job())
+    queue.submit(make_job())
     mine, others = claimed(queue, "dead"), claimed(queue, "alive")
     queue.release_worker("dead")
     assert queue.get(mine.job.id).state is JobState.QUEUED
@@ -167,7 +167,7 @@ def test_the_jobs_of_a_worker_known_to_be_dead_go_back_at_once(queue: JobQueue) 
 
 
 def test_a_job_whose_process_keeps_dying_fails(queue: JobQueue) -> None:
-    job = queue.submit(asked())
+    job = queue.submit(make_job())
     for _ in range(LOSSES_AT_MOST):
         queue.lose(claimed(queue))
     failed = queue.get(job.id)
@@ -178,7 +178,7 @@ def test_a_job_whose_process_keeps_dying_fails(queue: JobQueue) -> None:
 
 
 def test_a_job_that_gets_on_between_losses_does_not_fail(queue: JobQueue) -> None:
-    job = queue.submit(asked())
+    job = queue.submit(make_job())
     for _ in range(LOSSES_AT_MOST * 2):
         claim = claimed(queue)
         queue.report(claim, has_advanced=True)
@@ -187,7 +187,7 @@ def test_a_job_that_gets_on_between_losses_does_not_fail(queue: JobQueue) -> Non
 
 
 def test_giving_a_job_back_or_losing_its_worker_is_no_loss(queue: JobQueue) -> None:
-    job = queue.submit(asked())
+    job = queue.submit(make_job())
     for _ in range(LOSSES_AT_MOST * 2):
         queue.release(claimed(queue))
         claimed(queue, "dead")
@@ -198,7 +198,7 @@ def test_giving_a_job_back_or_losing_its_worker_is_no_loss(queue: JobQueue) -> N
 
 
 def test_a_queued_job_stops_at_once_and_a_running_one_when_its_worker_hears_it(queue: JobQueue) -> None:
-    first, second = queue.submit(asked()), queue.submit(asked())
+    first, second = queue.submit(make_job()), queue.submit(make_job())
     claim = claimed(queue)
     assert claim.job.id == first.id
     assert queue.stop(second.id).state is JobState.STOPPED
@@ -211,10 +211,10 @@ def test_a_queued_job_stops_at_once_and_a_running_one_when_its_worker_hears_it(q
 
 
 def test_a_stop_is_heard_though_the_job_is_given_back_meanwhile(queue: JobQueue, database: Database) -> None:
-    number = queue.submit(asked()).id
+    number = queue.submit(make_job()).id
     claimed(queue)
     stopper = threading.Thread(target=queue.stop, args=(number,))
-    with database.writing() as connection:
+    with database.begin_write() as connection:
         connection.execute(
             text("UPDATE assay_evaluations SET state = 'queued', worker = NULL, lease_until = NULL")
         )
@@ -228,7 +228,7 @@ def test_a_stop_is_heard_though_the_job_is_given_back_meanwhile(queue: JobQueue,
 
 
 def test_a_job_whose_worker_died_while_it_was_to_stop_has_stopped(queue: JobQueue) -> None:
-    job = queue.submit(asked())
+    job = queue.submit(make_job())
     claimed(queue, lease_s=_GONE)
     queue.stop(job.id)
     assert queue.claim("w") is None
@@ -236,7 +236,7 @@ def test_a_job_whose_worker_died_while_it_was_to_stop_has_stopped(queue: JobQueu
 
 
 def test_only_a_job_that_nobody_works_on_is_deleted(queue: JobQueue) -> None:
-    job = queue.submit(asked())
+    job = queue.submit(make_job())
     claim = claimed(queue)
     with pytest.raises(StoreError) as caught:
         queue.delete(job.id)
@@ -249,13 +249,13 @@ def test_only_a_job_that_nobody_works_on_is_deleted(queue: JobQueue) -> None:
 
 
 def test_the_number_of_a_deleted_job_does_not_come_again(queue: JobQueue) -> None:
-    first = queue.submit(asked())
+    first = queue.submit(make_job())
     queue.delete(first.id)
-    assert queue.submit(asked()).id > first.id
+    assert queue.submit(make_job()).id > first.id
 
 
 def test_a_complete_job_is_not_resumed(queue: JobQueue) -> None:
-    job = queue.submit(asked())
+    job = queue.submit(make_job())
     queue.finish(claimed(queue), JobState.COMPLETE)
     with pytest.raises(StoreError) as caught:
         queue.resume(job.id)
@@ -263,7 +263,7 @@ def test_a_complete_job_is_not_resumed(queue: JobQueue) -> None:
 
 
 def test_jobs_are_listed_newest_first_by_state_and_page(queue: JobQueue) -> None:
-    numbers = [queue.submit(asked()).id for _ in range(5)]
+    numbers = [queue.submit(make_job()).id for _ in range(5)]
     queue.stop(numbers[1])
     assert [job.id for job in queue.jobs()] == numbers[::-1]
     assert [job.id for job in queue.jobs([JobState.STOPPED])] == [numbers[1]]
@@ -273,7 +273,7 @@ def test_jobs_are_listed_newest_first_by_state_and_page(queue: JobQueue) -> None
 
 
 def test_every_change_shows_in_the_version(queue: JobQueue) -> None:
-    versions = [queue.submit(asked()).version]
+    versions = [queue.submit(make_job()).version]
     claim = claimed(queue)
     for change in (
         lambda: queue.report(claim, {"n_done": 1}),
@@ -296,7 +296,7 @@ class _QueueActions:
         self.submitted: list[int] = []
 
     def submit(self, at: int) -> None:
-        self.submitted.append(self.queue.submit(asked()).id)
+        self.submitted.append(self.queue.submit(make_job()).id)
 
     def claim(self, at: int) -> None:
         taken = self.queue.claim("w", lease_s=_GONE if at % 2 else 60.0)
@@ -375,7 +375,7 @@ while (claim := queue.claim(sys.argv[2])) is not None:
 def test_many_processes_racing_for_jobs_get_each_once(
     queue: JobQueue, database_place: str, tmp_path: Path
 ) -> None:
-    numbers = [queue.submit(asked()).id for _ in range(200)]
+    numbers = [queue.submit(make_job()).id for _ in range(200)]
     racers = [
         subprocess.Popen(
             [sys.executable, "-c", _RACER, database_place, f"w{at}"],
@@ -401,7 +401,7 @@ def test_many_processes_racing_for_jobs_get_each_once(
 
 
 def test_a_job_began_when_it_was_first_claimed_and_ended_when_it_stopped(queue: JobQueue) -> None:
-    number = queue.submit(asked()).id
+    number = queue.submit(make_job()).id
     first = claimed(queue)
     queue.release(first)
     second = claimed(queue)
@@ -415,7 +415,7 @@ def test_a_job_began_when_it_was_first_claimed_and_ended_when_it_stopped(queue: 
 
 
 def test_a_job_that_has_not_stopped_yet_is_not_deleted(queue: JobQueue) -> None:
-    number = queue.submit(asked()).id
+    number = queue.submit(make_job()).id
     claimed(queue)
     assert queue.stop(number).state is JobState.STOPPING
     with pytest.raises(StoreError) as caught:
@@ -424,7 +424,7 @@ def test_a_job_that_has_not_stopped_yet_is_not_deleted(queue: JobQueue) -> None:
 
 
 def test_a_job_that_is_resumed_may_be_lost_as_often_as_a_new_one(queue: JobQueue) -> None:
-    number = queue.submit(asked()).id
+    number = queue.submit(make_job()).id
     for _ in range(LOSSES_AT_MOST):
         queue.lose(claimed(queue))
     assert queue.get(number).state is JobState.FAILED
@@ -439,18 +439,18 @@ def test_connections_that_a_server_cuts_are_opened_again(
 ) -> None:
     if not database.is_shared:
         pytest.skip("a file has no connections that somebody else can cut")
-    number = queue.submit(asked()).id
+    number = queue.submit(make_job()).id
     cutter = open_database(database_place)
     others = "pid <> pg_backend_pid() AND datname = current_database()"
 
     def cut() -> None:
-        with cutter.writing() as connection:
+        with cutter.begin_write() as connection:
             connection.execute(
                 text(f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE {others}")
             )
 
     def cut_half_way() -> None:
-        with database.writing() as connection:
+        with database.begin_write() as connection:
             cut()
             connection.execute(text("SELECT 1"))
 
@@ -464,7 +464,7 @@ def test_connections_that_a_server_cuts_are_opened_again(
 
 
 def test_who_watches_sees_progress_and_not_every_sign_of_life(queue: JobQueue) -> None:
-    queue.submit(asked())
+    queue.submit(make_job())
     claim = claimed(queue)
     before = queue.get(claim.job.id).version
     queue.report(claim)

@@ -76,7 +76,7 @@ def test_an_expired_token_opens_nothing(database: Database) -> None:
 
 def test_no_secret_is_in_the_database(database: Database) -> None:
     secret = Tokens(database).add("ann", Role.OWNER).split("_", 2)[2]
-    with database.reading() as connection:
+    with database.begin_read() as connection:
         stored = repr(connection.execute(text("SELECT * FROM assay_tokens")).all())
     assert secret not in stored
 

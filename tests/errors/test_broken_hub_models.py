@@ -191,7 +191,7 @@ def test_a_disk_that_is_too_small_is_found_before_the_first_byte(
     usage = shutil.disk_usage(os.curdir)
     here.setattr(shutil, "disk_usage", lambda _: usage._replace(free=5000))
     assert_error(run("hf:org/name"), "MODEL-017", "needs 8.03 kB", "the disk has only 5 kB left", "HF_HOME")
-    assert hub.asked("/resolve/") == []
+    assert hub.find_requests("/resolve/") == []
 
 
 def test_a_disk_that_fills_up_ends_the_download(hub: HubServer, here: pytest.MonkeyPatch) -> None:
@@ -200,7 +200,7 @@ def test_a_disk_that_fills_up_ends_the_download(hub: HubServer, here: pytest.Mon
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    here.setattr("assay.hub.downloads._Transfer._arrived", full)
+    here.setattr("assay.hub.downloads._Transfer._count_bytes", full)
     assert_error(run("hf:org/name"), "MODEL-017", "No space left", "the same command resumes")
 
 
@@ -251,7 +251,7 @@ def test_a_repository_without_a_model_says_what_is_in_it(
 ) -> None:
     hub.add_model("org/name", files)
     assert_error(run("hf:org/name"), "MODEL-018", *message)
-    assert hub.asked("GET /content/") == [], "no weights are downloaded"
+    assert hub.find_requests("GET /content/") == [], "no weights are downloaded"
 
 
 def test_a_gguf_file_that_is_not_there_or_a_part_gets_what_to_write(
@@ -279,10 +279,10 @@ def test_a_model_with_its_own_code_names_the_flag_before_weights_are_downloaded(
     assert_error(
         run("hf:org/own"), "MODEL-019", "modeling_new.NewForCausalLM", "--model-arg trust_remote_code=true"
     )
-    assert hub.asked("modeling_new.py") == []
+    assert hub.find_requests("modeling_new.py") == []
     assert_error(run("hf:org/newer"), "MODEL-005", "'brand-new', which transformers", "upgrade transformers")
     assert_error(run("hf:org/pair"), "MODEL-005", "encoder-decoder")
-    assert hub.asked("GET /content/") == []
+    assert hub.find_requests("GET /content/") == []
 
 
 def test_a_machine_without_the_client_is_reported_what_to_install(

@@ -43,7 +43,7 @@ class Lists:
     def predictions(self, raws: Sequence[tuple[Any, ...] | None]) -> Sequence[Any]:
         return ["" if raw is None else raw[0] for raw in raws]
 
-    def chosen(self, number: int, option: int) -> Any:
+    def read_choice(self, number: int, option: int) -> Any:
         return option
 
     def target(self, reference: Any) -> Any:

@@ -93,7 +93,7 @@ def compile_one(folder: Path, text: str, rows: Rows | None = None, **more: Any) 
     return one
 
 
-def asked(one: Compilation[ClassTask], number: int = 0, role: str | None = None) -> list[dict[str, Any]]:
+def list_asks(one: Compilation[ClassTask], number: int = 0, role: str | None = None) -> list[dict[str, Any]]:
     """Return what is asked about a row in the document's words: a source, and the target that is scored."""
     sample = list(one.task.samples())[number]
     found: list[dict[str, Any]] = []

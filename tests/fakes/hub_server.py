@@ -104,7 +104,7 @@ class HubServer:
         """Redirect an old name of a repository."""
         self.moved[kind, old] = new
 
-    def asked(self, mark: str) -> list[Asked]:
+    def find_requests(self, mark: str) -> list[Asked]:
         """Return the requests whose method and path hold a mark."""
         return [one for one in self.log if mark in f"{one.method} {one.path}"]
 

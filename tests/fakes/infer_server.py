@@ -61,7 +61,7 @@ def real_model(backend: Backend) -> Model:
 
 def _ask(text: str, params: Body) -> Ask:
     if params["prompt_logprobs"] is not None:
-        return Span(text, 0, leads=False)
+        return Span(text, 0, scores_first_token=False)
     stop = tuple(params["stop"] or ())
     return Generate(text, Sampling(params["max_tokens"], params["temperature"], params["top_p"], stop))
 

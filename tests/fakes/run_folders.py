@@ -79,7 +79,7 @@ def append_samples(
             sample = Sample(
                 name, {"question": question}, Origin(f"{task}.csv", first + nth + 1), targets=("yes",)
             )
-            asked = _asked(task, name, question)
+            asked = _make_request(task, name, question)
             answer = Completion((Output(output, Finish.END, 3),), 7)
             journal.write(encode(Response(asked.id, asked.key, answer, seconds=0.25)) + b"\n")
             samples.write(encode(build_sample_record(task, sample, (asked,))) + b"\n")
@@ -98,7 +98,7 @@ def append_samples(
             scores.write(encode(score) + b"\n")
 
 
-def _asked(task: str, name: str, question: str) -> Request:
+def _make_request(task: str, name: str, question: str) -> Request:
     return make_request(task, name, "gen", "answer", 0, Generate(question, Sampling()))
 
 

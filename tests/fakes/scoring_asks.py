@@ -20,7 +20,7 @@ SPANS = [
     Span("hello world", 9),
     Span("hello worldly things", 9),
     Span("日本語のテキスト 🙂 café", 3),
-    Span("The capital of France", 3, leads=False),
+    Span("The capital of France", 3, scores_first_token=False),
 ]
 CHAT = (Message("user", "Which is a fruit?"), Message("assistant", "Answer: an apple, 日本 🙂"))
 CHATS = [Span(CHAT, 0), Span(CHAT, 7), Span(CHAT, 11), Span(CHAT, 17), Span(CHAT, 21)]

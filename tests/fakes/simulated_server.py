@@ -69,7 +69,7 @@ def course(
         seconds = server(now, n_served + 1)
         if seconds is None:
             n_refused += 1
-            level.refused(now)
+            level.record_rejection(now)
             wait_s = min(2**attempt, LONGEST_WAIT_S) * jitter.uniform(0.5, 1)
             heapq.heappush(events, (now + wait_s, next(number), None, attempt + 1))
         else:
@@ -87,6 +87,6 @@ def course(
         n_served -= 1
         n_under_way -= 1
         at.append(now)
-        level.done(now, seconds, tokens(seconds))
+        level.record_answer(now, seconds, tokens(seconds))
         limits.append(level.limit)
     return Course(at, limits, n_refused)

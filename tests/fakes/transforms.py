@@ -112,6 +112,6 @@ def compile_only(name: Path | str, **settings: Any) -> Compilation[TransformTask
     return one
 
 
-def asked(one: Compilation[TransformTask]) -> list[list[Request]]:
+def list_requests(one: Compilation[TransformTask]) -> list[list[Request]]:
     """Return what is asked about each sample."""
     return [list(one.task.requests(sample)) for sample in one.task.samples()]

@@ -42,16 +42,18 @@ _NAMES = {" ": "Ġ", "\n": "Ċ", "鯨0": "é", "鯨1": "¯", "鯨2": "¨"}
 """How a byte-level vocabulary names what cannot be seen; the numbers count the bytes of a character."""
 
 
-def asked(prompts: Sequence[Prompt], sampling: Sampling) -> list[Request]:
+def make_requests(prompts: Sequence[Prompt], sampling: Sampling) -> list[Request]:
     return [
         make_request("t", str(n), "gen", "answer", 0, Generate(p, sampling)) for n, p in enumerate(prompts)
     ]
 
 
 def write(backend: Any, prompts: Sequence[Prompt], sampling: Sampling) -> list[Output]:
-    found = {response.request_id: response.outcome for response in backend.run(asked(prompts, sampling))}
+    found = {
+        response.request_id: response.outcome for response in backend.run(make_requests(prompts, sampling))
+    }
     outputs = []
-    for one in asked(prompts, sampling):
+    for one in make_requests(prompts, sampling):
         outcome = found[one.id]
         assert isinstance(outcome, Completion), outcome
         outputs.append(outcome.outputs[0])
@@ -139,7 +141,7 @@ def test_an_end_token_inside_a_prompt_is_read_and_not_taken_for_padding(
     ]
     backend: Any = open_backend(f"hf:{folder}", {"plain": "true"})
     outputs = write(backend, prompts, Sampling(max_tokens=6))
-    ends = backend._ending.end_ids
+    ends = backend._end_detector.end_ids
     for prompt, output in zip(prompts, outputs, strict=True):
         ids = tuple(tokenizer.encode(prompt, add_special_tokens=False))
         assert EOS in ids or prompt == "hello"

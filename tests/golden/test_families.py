@@ -108,7 +108,7 @@ def test_every_family_scores_and_writes_as_brute_force_does(
     for n, (one, prompt) in enumerate(zip(written, PROMPTS, strict=True)):
         outcome = texts[one.id]
         assert isinstance(outcome, Completion)
-        ids = truth.write(tuple(tokenizer.encode(prompt)), 4 + 2 * n, backend._ending.end_ids)
+        ids = truth.write(tuple(tokenizer.encode(prompt)), 4 + 2 * n, backend._end_detector.end_ids)
         assert outcome.outputs[0].text == tokenizer.decode(list(ids), skip_special_tokens=True), prompt
 
 

@@ -156,7 +156,7 @@ def _kept(folder: Path, way: str, lane_tokens: str, patch: pytest.MonkeyPatch) -
     return _KEPT[folder, way, lane_tokens]
 
 
-def test_batches_order_and_company_change_no_number(make_model: MakeModel) -> None:
+def test_batches_order_and_neighbours_change_no_number(make_model: MakeModel) -> None:
     """L30: the same row whatever is computed beside it, in whatever order, or was computed before it."""
     folder = make_model()
     # Beginnings of equal length that differ early, as well as beginnings of each other.

@@ -139,7 +139,7 @@ def prompts(task: Task) -> dict[str, str]:
     return found
 
 
-def test_examples_of_a_question_do_not_depend_on_limit_order_or_company(tmp_path: Path) -> None:
+def test_examples_of_a_question_do_not_depend_on_limit_order_or_neighbours(tmp_path: Path) -> None:
     """L15: the prompt of row k is the same alone, under any limit, asked first or last, after any other."""
     path = table(tmp_path, [mcq(n) for n in range(60)])
     whole = prompts(compiled(path, shots=3))

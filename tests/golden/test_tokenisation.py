@@ -142,7 +142,9 @@ def test_an_empty_context_without_bos_and_eos_is_a_failure() -> None:
     for outcome in (*tokenization.spans([Span("hello", 0)]), *tokenization.prompts([""])):
         assert isinstance(outcome, Failure)
         assert outcome.kind == "no_prefix"
-    assert isinstance(tokenization.spans([Span("hello", 0, leads=False)])[0], Failure)  # One token, unscored.
+    assert isinstance(
+        tokenization.spans([Span("hello", 0, scores_first_token=False)])[0], Failure
+    )  # One token, unscored.
     assert isinstance(tokenization.spans([Span("hello world", 5)])[0], EncodedSpan)
 
 

@@ -252,7 +252,7 @@ def test_what_does_not_go_together_is_reported_before_a_call(options: tuple[str,
 def test_help_shows_its_examples_line_by_line() -> None:
     message = assay("bench", "--help").out
     assert "\\b" not in message
-    assert "  assay bench openai:qwen@http://127.0.0.1:8000/v1 --concurrency 64 --requests 1000\n" in message
+    assert "  assay bench openai:NAME@URL --concurrency 64 --requests 1000\n" in message
 
 
 def test_a_rate_is_swept_with_the_gaps_and_the_bound_that_are_asked_for() -> None:

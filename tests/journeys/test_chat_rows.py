@@ -23,7 +23,7 @@ def turn(role: str, content: Any) -> dict[str, Any]:
     return {"role": role, "content": content}
 
 
-def asked(country: str) -> list[dict[str, Any]]:
+def make_messages(country: str) -> list[dict[str, Any]]:
     return [turn("system", "Answer in one word."), turn("user", f"What is the capital of {country}?")]
 
 
@@ -45,26 +45,32 @@ def share_gpt(country: str) -> list[dict[str, str]]:
 
 
 FORMS: dict[str, Any] = {
-    "messages_and_answer": lambda c: {"messages": asked(c), "answer": CAPITALS[c]},
-    "last_turn": lambda c: {"messages": [*asked(c), turn("assistant", CAPITALS[c])]},
-    "both_alike": lambda c: {"messages": [*asked(c), turn("assistant", CAPITALS[c])], "target": CAPITALS[c]},
-    "any_name": lambda c: {"thread_of_talk": asked(c), "gold": CAPITALS[c], "topic": "geography"},
+    "messages_and_answer": lambda c: {"messages": make_messages(c), "answer": CAPITALS[c]},
+    "last_turn": lambda c: {"messages": [*make_messages(c), turn("assistant", CAPITALS[c])]},
+    "both_alike": lambda c: {
+        "messages": [*make_messages(c), turn("assistant", CAPITALS[c])],
+        "target": CAPITALS[c],
+    },
+    "any_name": lambda c: {"thread_of_talk": make_messages(c), "gold": CAPITALS[c], "topic": "geography"},
     "share_gpt": lambda c: {"id": c, "conversations": share_gpt(c)},
-    "prompt_completion": lambda c: {"prompt": asked(c), "completion": [turn("assistant", CAPITALS[c])]},
-    "openai_evals": lambda c: {"input": asked(c), "ideal": [CAPITALS[c], "the " + CAPITALS[c]]},
-    "inspect": lambda c: {"input": asked(c), "target": CAPITALS[c], "metadata": {"x": 1}},
+    "prompt_completion": lambda c: {
+        "prompt": make_messages(c),
+        "completion": [turn("assistant", CAPITALS[c])],
+    },
+    "openai_evals": lambda c: {"input": make_messages(c), "ideal": [CAPITALS[c], "the " + CAPITALS[c]]},
+    "inspect": lambda c: {"input": make_messages(c), "target": CAPITALS[c], "metadata": {"x": 1}},
     "several_turns": lambda c: {
-        "messages": [asked(c)[0], *shot("Spain"), *asked(c)[1:]],
+        "messages": [make_messages(c)[0], *shot("Spain"), *make_messages(c)[1:]],
         "answer": CAPITALS[c],
     },
     "text_parts": lambda c: {
         "messages": [turn("user", [{"type": "text", "text": "Answer in one word."}, *parts(c)])],
         "answer": CAPITALS[c],
     },
-    "nested": lambda c: {"input": {"messages": asked(c)}, "output": turn("assistant", CAPITALS[c])},
+    "nested": lambda c: {"input": {"messages": make_messages(c)}, "output": turn("assistant", CAPITALS[c])},
     "system_column": lambda c: {
         "system": "Answer in one word.",
-        "messages": asked(c)[1:],
+        "messages": make_messages(c)[1:],
         "answer": CAPITALS[c],
     },
     "columns_of_a_table": lambda c: {
@@ -75,7 +81,7 @@ FORMS: dict[str, Any] = {
         "answer": CAPITALS[c],
     },
     "developer": lambda c: {
-        "messages": [turn("developer", "Answer in one word."), asked(c)[1]],
+        "messages": [turn("developer", "Answer in one word."), make_messages(c)[1]],
         "answer": CAPITALS[c],
     },
 }
@@ -101,7 +107,7 @@ def test_every_form_is_read_without_flags(workdir: Path, subtests: Any) -> None:
 
 
 def test_a_csv_cell_holds_a_conversation_as_json(workdir: Path) -> None:
-    rows = [{"messages": json.dumps(asked(c)), "answer": CAPITALS[c]} for c in CAPITALS]
+    rows = [{"messages": json.dumps(make_messages(c)), "answer": CAPITALS[c]} for c in CAPITALS]
     path = table(workdir, rows, "cells.csv")
     assert run_table(path, right).value == 1.0
     assert run_table(path, "Bonn").value == 0.0
@@ -122,7 +128,7 @@ def test_turns_are_sent_exactly_as_they_are(workdir: Path) -> None:
 
 def test_messages_with_choices_show_the_options(workdir: Path) -> None:
     options = ["Bonn", "Paris", "Rome"]
-    rows = [{"input": asked("France"), "choices": options, "target": "B", "id": 1}]
+    rows = [{"input": make_messages("France"), "choices": options, "target": "B", "id": 1}]
     path = table(workdir, rows)
     good = run_table(path, "B")
     assert good.value == 1.0
@@ -145,7 +151,7 @@ def test_an_image_in_a_turn_reaches_the_model(workdir: Path) -> None:
 
 
 def test_a_model_without_a_template_reads_named_speakers(workdir: Path) -> None:
-    path = table(workdir, [{"messages": [*asked("France"), turn("assistant", "Paris")]}])
+    path = table(workdir, [{"messages": [*make_messages("France"), turn("assistant", "Paris")]}])
     shown = assay("check", path, "-m", "mock")
     assert shown.status == 0, shown.err
     text = " ".join(shown.out.replace("│", " ").split())
@@ -153,7 +159,7 @@ def test_a_model_without_a_template_reads_named_speakers(workdir: Path) -> None:
 
 
 def test_two_answers_that_differ_stop_with_commands_that_score(workdir: Path) -> None:
-    rows = [{"messages": [*asked("France"), turn("assistant", "Lyon")], "answer": "Paris"}]
+    rows = [{"messages": [*make_messages("France"), turn("assistant", "Lyon")], "answer": "Paris"}]
     path = table(workdir, rows, "two.jsonl")
     stopped = assay("run", path, "-m", "mock")
     assert stopped.status == 2
@@ -189,7 +195,7 @@ WRONG: list[tuple[str, Any, str, str]] = [
 def test_a_row_that_cannot_be_asked_is_an_error_with_its_line(
     workdir: Path, messages: Any, code: str, word: str
 ) -> None:
-    rows = [{"messages": asked("France"), "answer": "Paris"}, {"messages": messages, "answer": "x"}]
+    rows = [{"messages": make_messages("France"), "answer": "Paris"}, {"messages": messages, "answer": "x"}]
     stopped = assay("run", table(workdir, rows), "-m", "mock")
     assert stopped.status == 2
     message = " ".join(stopped.err.split())
@@ -204,36 +210,40 @@ def test_what_is_asked_about_instead_of_guessed(workdir: Path) -> None:
         assert result.status == 2
         return " ".join(result.err.split())
 
-    message = stopped({"messages": asked("France"), "city": "Paris"})
+    message = stopped({"messages": make_messages("France"), "city": "Paris"})
     assert "TABLE-031" in message
     assert "--answer-column city" in message
-    message = stopped({"messages": asked("France"), "gold": "Paris", "target": "Lyon"})
+    message = stopped({"messages": make_messages("France"), "gold": "Paris", "target": "Lyon"})
     assert "--answer-column gold" in message
     assert "--answer-column target" in message
-    message = stopped({"a": asked("France"), "b": asked("Italy"), "answer": "Paris"})
+    message = stopped({"a": make_messages("France"), "b": make_messages("Italy"), "answer": "Paris"})
     assert "--messages-column a" in message
     assert "--messages-column b" in message
-    message = stopped({"messages": asked("France"), "context": "A long text.", "answer": "Paris"})
+    message = stopped({"messages": make_messages("France"), "context": "A long text.", "answer": "Paris"})
     assert "'context' has a text that is missing from the conversation" in message
     message = stopped({"dialog": ["Hi", "Hello", "Bye?"], "answer": "Bye"})
     assert "lists texts without speakers" in message
     assert "--messages-column dialog" in message
-    message = stopped({"prompt": asked("France"), "chosen": shot("France"), "rejected": shot("Italy")})
+    message = stopped(
+        {"prompt": make_messages("France"), "chosen": shot("France"), "rejected": shot("Italy")}
+    )
     assert "TABLE-032" in message
     assert "preference pairs" in message
-    message = stopped({"messages": asked("France"), "tools": [{"name": "f"}], "answer": "Paris"})
+    message = stopped({"messages": make_messages("France"), "tools": [{"name": "f"}], "answer": "Paris"})
     assert "TABLE-032" in message
     assert "'tools'" in message
-    message = stopped({"messages": asked("France"), "answer": "Paris"}, "--shots", "1")
+    message = stopped({"messages": make_messages("France"), "answer": "Paris"}, "--shots", "1")
     assert "TABLE-032" in message
     assert "whole conversation" in message
-    message = stopped({"messages": asked("France"), "answer": "Paris"}, "--messages-column", "message")
+    message = stopped(
+        {"messages": make_messages("France"), "answer": "Paris"}, "--messages-column", "message"
+    )
     assert "TABLE-001" in message
     assert "'messages'" in message
 
 
 def test_conversations_without_answers_are_asked_on_request(workdir: Path) -> None:
-    path = table(workdir, [{"messages": asked("France")}])
+    path = table(workdir, [{"messages": make_messages("France")}])
     stopped = assay("run", path, "-m", "mock")
     assert stopped.status == 2
     assert f"assay run {path} -m mock --no-answers" in stopped.err
@@ -244,7 +254,7 @@ def test_conversations_without_answers_are_asked_on_request(workdir: Path) -> No
 
 
 def test_explicit_settings_win_over_the_shape(workdir: Path) -> None:
-    row = {"messages": asked("France"), "question": "Capital of France?", "answer": "Paris"}
+    row = {"messages": make_messages("France"), "question": "Capital of France?", "answer": "Paris"}
     done = run_table(table(workdir, [row]), "Paris", "--human-prompt", "{question}")
     assert done.value == 1.0
     (body,) = done.bodies
@@ -260,7 +270,7 @@ def test_texts_alternate_where_a_person_says_so(workdir: Path) -> None:
 
 
 def test_what_is_not_sent_is_noted_and_an_empty_list_of_tools_is_none(workdir: Path) -> None:
-    messages = [{"role": "system", "name": "example_user", "content": "2+2"}, *asked("France")]
+    messages = [{"role": "system", "name": "example_user", "content": "2+2"}, *make_messages("France")]
     path = table(workdir, [{"messages": messages, "answer": "Paris", "tools": "[]"}])
     shown = assay("check", path)
     assert shown.status == 0, shown.err

@@ -450,5 +450,5 @@ def test_texts_and_questions_in_one_run(workdir: Path) -> None:
     assert result.status == 0, result.err
     assert re.search(r"a +classic +1/1", result.out)
     assert re.search(r"q +gen +1/1", result.out)
-    assert "'windows' apply to plain texts" in result.out
+    assert "--windows apply to plain texts" in result.out
     assert "ppl (perplexity)" in assay("ls").out

@@ -33,8 +33,8 @@ def test_a_config_is_read_by_name_and_its_commit_is_the_runs(hub: HubServer, wor
     assert task["n_rows"] == 40, "both shards"
     assert task["source"] == f"hf://openai/gsm8k:main@{commit}#test"
     assert task["settings"]["hub"] == [task["source"]]
-    assert hub.asked("GET /datasets/openai/gsm8k/resolve/" + commit + "/README.md")
-    train = hub.asked(f"/resolve/{commit}/main/train-")
+    assert hub.find_requests("GET /datasets/openai/gsm8k/resolve/" + commit + "/README.md")
+    train = hub.find_requests(f"/resolve/{commit}/main/train-")
     assert train == [], "the files of other splits are not downloaded"
 
 

@@ -79,7 +79,7 @@ def test_a_place_of_data_is_looked_up_on_the_hub(hub: HubServer, workdir: Path) 
     (workdir / "sums_gen.py").write_text(CONFIG.replace("ENTRY", entry.replace("openai/", "data/")))
     failed = assay("run", "sums_gen.py", "-m", "mock")
     assert "there is no 'data/gsm8k' in" in failed.err
-    assert hub.asked("/data/gsm8k") == [], "that can only be a folder"
+    assert hub.find_requests("/data/gsm8k") == [], "that can only be a folder"
 
 
 def test_a_task_class(hub: HubServer, workdir: Path) -> None:

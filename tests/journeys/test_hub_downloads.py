@@ -90,8 +90,8 @@ def test_an_interrupted_download_resumes_in_the_middle_of_a_file(
     ran = assay("run", "org/large", "-m", "mock")
     assert ran.status == 0, ran.err
     assert "already downloaded" in ran.err
-    assert [one.range for one in hub.asked(f"GET /content/{large}")] == [f"bytes={n_kept}-"]
-    assert hub.asked(f"GET /content/{small}") == [], "what was complete is kept"
+    assert [one.range for one in hub.find_requests(f"GET /content/{large}")] == [f"bytes={n_kept}-"]
+    assert hub.find_requests(f"GET /content/{small}") == [], "what was complete is kept"
     assert list((tmp_path / "home").rglob("*.incomplete")) == []
 
 

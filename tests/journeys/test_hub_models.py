@@ -295,7 +295,7 @@ def test_reading_prompts_needs_the_tokenizer_and_no_weights(
     done = assay("check", "data.csv", "-m", "hf:org/tiny", "--method", "gen")
     assert done.status == 0, done.err
     assert asked_paths(hub) >= {"tokenizer.json", "config.json"}
-    assert hub.asked("GET /content/") == []
+    assert hub.find_requests("GET /content/") == []
 
 
 def test_code_of_the_repository_runs_only_where_that_is_allowed(
@@ -356,7 +356,7 @@ def test_ctrl_c_keeps_what_has_arrived_and_the_same_command_resumes_there(
     hub.log.clear()
     done = run("hf:org/tiny")
     assert done.status == 0, done.err
-    assert [one.range for one in hub.asked("GET /content/")] == [f"bytes={n_kept}-"]
+    assert [one.range for one in hub.find_requests("GET /content/")] == [f"bytes={n_kept}-"]
     assert "1.05 MB already downloaded" in done.err
     assert not list(blobs.glob("*.incomplete"))
 
@@ -368,7 +368,7 @@ def test_a_broken_connection_is_resumed_by_itself_and_a_damaged_file_is_not_used
     hub.faults["GET /content/"] = [broken_after(1 << 20), broken]
     done = run("hf:org/tiny")
     assert done.status == 0, done.err
-    ranges = [one.range for one in hub.asked("GET /content/")]
+    ranges = [one.range for one in hub.find_requests("GET /content/")]
     assert ranges[0] is None
     assert len(ranges) == 3
     assert all(one is not None for one in ranges[1:])
@@ -406,8 +406,8 @@ def test_a_token_opens_a_gated_model_and_is_written_nowhere(
     here.setenv("HF_TOKEN", TOKEN)
     done = run("hf:org/closed")
     assert done.status == 0, done.err
-    assert {one.token for one in hub.asked("/resolve/")} == {TOKEN}
-    assert {one.token for one in hub.asked("GET /content/")} == {None}, "not sent to another host"
+    assert {one.token for one in hub.find_requests("/resolve/")} == {TOKEN}
+    assert {one.token for one in hub.find_requests("GET /content/")} == {None}, "not sent to another host"
     written = [path.read_bytes() for path in (folder / "runs").rglob("*") if path.is_file()]
     assert all(TOKEN.encode() not in content for content in written)
     assert TOKEN not in done.out + done.err
@@ -447,7 +447,7 @@ def test_smollm2_from_the_hub_answers_as_the_embedded_one_does(
 ) -> None:
     name = "HuggingFaceTB/SmolLM2-135M-Instruct"
     here.delenv("ASSAY_CACHE")
-    unpacked = EmbeddedFiles().ready()
+    unpacked = EmbeddedFiles().prepare_path()
     hub.add_model(name, {path.name: path for path in unpacked.iterdir()})
     for model, out in ((f"hf:{name}", "runs/hub"), ("smollm2", "runs/embedded")):
         done = run(model, "--method", "ppl,gen", "--limit", "1", "--no-cache", "--out", out)

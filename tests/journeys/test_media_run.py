@@ -179,7 +179,7 @@ def test_a_moved_file_keeps_its_answers_and_a_changed_one_does_not(shared_data: 
     images = shared_data / "easy_vqa" / "images"
     identity = ModelIdentity("mock", "mock")
 
-    def asked(image: bytes, name: str, n: int) -> int:
+    def count_requests(image: bytes, name: str, n: int) -> int:
         (tmp_path / name).write_bytes(image)
         row = {"content": f"<AIS_IMAGE_START>{tmp_path / name}<AIS_CONTENT_TAG><AIS_TEXT_START>What?"}
         cache = SqliteCache(tmp_path / "cache", identity)
@@ -189,9 +189,9 @@ def test_a_moved_file_keeps_its_answers_and_a_changed_one_does_not(shared_data: 
         return lines.count('"cached":true')
 
     first, second = ((images / f"{n}.png").read_bytes() for n in (0, 1))
-    assert asked(first, "a.png", 1) == 0
-    assert asked(first, "moved.png", 2) == 1
-    assert asked(second, "a.png", 3) == 0
+    assert count_requests(first, "a.png", 1) == 0
+    assert count_requests(first, "moved.png", 2) == 1
+    assert count_requests(second, "a.png", 3) == 0
 
 
 def test_a_file_that_vanishes_under_way_is_a_failure(vqa: list[dict[str, Any]], tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def _data(workdir: Path) -> None:
     (workdir / "free.jsonl").write_text(lines, encoding="utf-8")
 
 
-def made(*arguments: str) -> None:
+def make_run(*arguments: str) -> None:
     """Make a run in the folder `run`."""
     result = assay("run", *arguments, "--out", "run")
     assert result.status == 0, result.out + result.err
@@ -78,7 +78,7 @@ def head(metrics: list[dict[str, Any]], method: str) -> dict[str, Any]:
 
 
 def test_without_options_the_score_is_the_run_s(workdir: Path) -> None:
-    made("data.csv", "-m", "mock", "--method", "ppl,prob,gen", "--group-by", "answer")
+    make_run("data.csv", "-m", "mock", "--method", "ppl,prob,gen", "--group-by", "answer")
     own, report = summary(workdir / "run"), (workdir / "run" / "report.md").read_text(encoding="utf-8")
     Path("data.csv").unlink()
     done = scored()
@@ -94,7 +94,7 @@ def test_without_options_the_score_is_the_run_s(workdir: Path) -> None:
 
 
 def test_pmi_names_what_a_run_without_it_lacks(workdir: Path) -> None:
-    made("data.csv", "-m", "mock", "--method", "ppl,gen")
+    make_run("data.csv", "-m", "mock", "--method", "ppl,gen")
     result = assay("score", "run", "--score-by", "pmi")
     assert result.status == 2
     assert "RESCORE-005\n  data ppl: pmi needs each option's likelihood without the question" in result.err
@@ -104,7 +104,7 @@ def test_pmi_names_what_a_run_without_it_lacks(workdir: Path) -> None:
 @pytest.mark.parametrize("score_by", ["sum", "per_token", "per_char", "per_byte", "pmi"])
 def test_another_normalisation_is_what_a_run_with_it_comes_to(workdir: Path, score_by: str) -> None:
     before = ("--score-by", "pmi") if score_by == "pmi" else ()
-    made("data.csv", "-m", "mock", "--method", "ppl,gen", *before)
+    make_run("data.csv", "-m", "mock", "--method", "ppl,gen", *before)
     other = assay(
         "run", "data.csv", "-m", "mock", "--method", "ppl,gen", "--score-by", score_by, "--out", "fresh"
     )
@@ -117,7 +117,7 @@ def test_another_normalisation_is_what_a_run_with_it_comes_to(workdir: Path, sco
 
 
 def test_another_extractor_by_an_oracle(workdir: Path) -> None:
-    made("data.csv", "-m", "mock", "--method", "gen,ppl")
+    make_run("data.csv", "-m", "mock", "--method", "gen,ppl")
     pattern = r"[ABC]"
     done = scored("--extract", f"regex:{pattern}", "--name", "first letter")
     right = {
@@ -147,7 +147,7 @@ def test_another_extractor_by_an_oracle(workdir: Path) -> None:
 
 
 def test_metrics_of_texts_by_an_oracle(workdir: Path) -> None:
-    made("free.jsonl", "-m", "mock", "--model-arg", "answer=the number 8")
+    make_run("free.jsonl", "-m", "mock", "--model-arg", "answer=the number 8")
     done = scored("--metric", "f1_score,in_match", "--extract", "whole")
 
     def f1(target: str) -> float:
@@ -162,14 +162,14 @@ def test_metrics_of_texts_by_an_oracle(workdir: Path) -> None:
 
 
 def test_a_metric_without_an_extractor_reads_answers_as_the_run_did(workdir: Path) -> None:
-    made("free.jsonl", "-m", "mock", "--model-arg", "answer=It is #### 8")
+    make_run("free.jsonl", "-m", "mock", "--model-arg", "answer=It is #### 8")
     own = {one["sample_id"]: one["answer"] for one in lines(workdir / "run" / "scores.jsonl")}
     scored("--metric", "exact_match")
     assert {one["sample_id"]: one["answer"] for one in lines(workdir / "run" / "scores.jsonl")} == own
 
 
 def test_a_judge_is_asked_once_and_reported_the_right_option(workdir: Path) -> None:
-    made("data.csv", "-m", "mock", "--method", "gen")
+    make_run("data.csv", "-m", "mock", "--method", "gen")
     done = scored("--judge", "mock", "--judge-arg", "answer=yes")
     assert head(done["metrics"], "gen")["value"] == 1.0
     assert done["judge"]["args"]["answer"] == "yes"
@@ -184,7 +184,7 @@ def test_a_judge_is_asked_once_and_reported_the_right_option(workdir: Path) -> N
 
 
 def test_methods_are_compared_though_one_is_scored_over_the_whole_list(workdir: Path) -> None:
-    made("data.csv", "-m", "mock", "--method", "ppl,gen")
+    make_run("data.csv", "-m", "mock", "--method", "ppl,gen")
     own = json.loads((workdir / "run/manifest.json").read_text(encoding="utf-8"))
     assert 0 < own["disagreements"]["data"] < 40
     judge = ("--judge", "mock", "--judge-arg", "answer=yes")
@@ -195,7 +195,7 @@ def test_methods_are_compared_though_one_is_scored_over_the_whole_list(workdir: 
     view.refresh()
     assert view.table().disagree.count("1") == own["disagreements"]["data"]
     # A judge is given whole replies: whether a text means the option that ppl chose nobody knows.
-    made("data.csv", "-m", "mock", "--method", "ppl,gen", "--fresh", "--model-arg", "answer=I say C.")
+    make_run("data.csv", "-m", "mock", "--method", "ppl,gen", "--fresh", "--model-arg", "answer=I say C.")
     scored(*judge)
     reported = StoredRun(workdir / "run").manifest
     assert (reported.disagreements, reported.agreement_untold) == ({"data": 0}, {"data": 40})
@@ -204,7 +204,7 @@ def test_methods_are_compared_though_one_is_scored_over_the_whole_list(workdir: 
 
 
 def test_a_judge_is_asked_in_a_person_s_own_words(workdir: Path) -> None:
-    made("free.jsonl", "-m", "mock", "--model-arg", "answer={reference}")
+    make_run("free.jsonl", "-m", "mock", "--model-arg", "answer={reference}")
     (workdir / "ask.txt").write_text("{question} Right: {reference} Said: {answer}", encoding="utf-8")
     judge = ("--judge", "mock", "--judge-arg", "chat=true")
     scored_by = assay("score", "run", *judge, "--judge-prompt", "ask.txt", "--extract", "whole", "--json")
@@ -220,14 +220,14 @@ def test_a_judge_is_asked_in_a_person_s_own_words(workdir: Path) -> None:
 
 
 def test_secrets_of_a_judge_are_not_stored(workdir: Path) -> None:
-    made("free.jsonl", "-m", "mock")
+    make_run("free.jsonl", "-m", "mock")
     message = assay("score", "run", "--judge", "mock", "--judge-arg", "api_key=sk-123")
     assert "sk-123" not in message.out
     assert not any("sk-123" in path.read_text("utf-8") for path in Path("run").rglob("*") if path.is_file())
 
 
 def test_a_judge_whose_secret_is_not_stored_is_named_again(workdir: Path) -> None:
-    made("free.jsonl", "-m", "mock", "--model-arg", "answer=no")
+    make_run("free.jsonl", "-m", "mock", "--model-arg", "answer=no")
     path = workdir / "run" / "manifest.json"
     manifest = json.loads(path.read_text(encoding="utf-8"))
     manifest["settings"]["judge"] = {"value": "openai:gpt@http://127.0.0.1:9/v1", "source": "flag"}
@@ -238,7 +238,7 @@ def test_a_judge_whose_secret_is_not_stored_is_named_again(workdir: Path) -> Non
 
 
 def test_scorings_are_listed_shown_again_and_compared(workdir: Path) -> None:
-    made("data.csv", "-m", "mock", "--method", "gen")
+    make_run("data.csv", "-m", "mock", "--method", "gen")
     first = head(summary(workdir / "run"), "gen")["value"]
     second = head(scored("--extract", "regex:^zzz")["metrics"], "gen")["value"]
     assert second == 0.0
@@ -259,7 +259,7 @@ def test_scorings_are_listed_shown_again_and_compared(workdir: Path) -> None:
 
 def test_scorings_of_one_run_are_compared_by_what_each_is_judged_by(workdir: Path) -> None:
     reply = "answer=2, or rather 4"
-    made("free.jsonl", "-m", "mock", "--model-arg", reply)
+    make_run("free.jsonl", "-m", "mock", "--model-arg", reply)
     scored("--extract", "regex:[0-9]+")
     scored("--judge", "mock", "--judge-arg", "answer=yes", "--name", "lenient")
     result = assay("compare", "run", "--scorings", "1,regex,003-lenient", "--json", "--html", "page.html")
@@ -299,7 +299,7 @@ def test_scorings_of_one_run_are_compared_by_what_each_is_judged_by(workdir: Pat
 
 
 def test_runs_that_are_judged_by_other_metrics_are_not_compared_and_that_is_said(workdir: Path) -> None:
-    made("free.jsonl", "-m", "mock")
+    make_run("free.jsonl", "-m", "mock")
     assert assay("run", "free.jsonl", "-m", "mock", "--out", "other").status == 0
     scored("--metric", "rouge", "--extract", "whole")
     shown = assay("compare", "run", "other")
@@ -308,7 +308,7 @@ def test_runs_that_are_judged_by_other_metrics_are_not_compared_and_that_is_said
 
 
 def test_what_changed_is_reported_in_words(workdir: Path) -> None:
-    made("data.csv", "-m", "mock", "--method", "gen", "--model-arg", "answer=The answer is B (not A)")
+    make_run("data.csv", "-m", "mock", "--method", "gen", "--model-arg", "answer=The answer is B (not A)")
     message = assay("score", "run", "--extract", "last-regex:[ABC]")
     assert message.status == 0, message.err
     n_right = sum("B\n" in row for row in ROWS)
@@ -373,7 +373,7 @@ def test_fresh_sets_the_scorings_aside_with_the_run(workdir: Path) -> None:
 
 
 def test_answers_that_were_only_asked_for_are_scored(workdir: Path) -> None:
-    made("data.csv", "-m", "mock", "--method", "gen", "--stage", "infer")
+    make_run("data.csv", "-m", "mock", "--method", "gen", "--stage", "infer")
     done = scored()
     assert assay("run", "data.csv", "-m", "mock", "--method", "gen", "--out", "whole").status == 0
     assert done["metrics"] == summary(workdir / "whole")
@@ -385,7 +385,7 @@ def test_answers_that_were_only_asked_for_are_scored(workdir: Path) -> None:
 def test_code_of_a_dataset_scores_again_as_long_as_it_is_there(workdir: Path) -> None:
     (workdir / "quiz.py").write_text(CHOICE, encoding="utf-8")
     (workdir / "rows.json").write_text(json.dumps({"validation": questions(12)}), encoding="utf-8")
-    made("quiz.py", "-m", "mock")
+    make_run("quiz.py", "-m", "mock")
     own = summary(workdir / "run")
     assert scored()["metrics"] == own
     (workdir / "rows.json").write_text(json.dumps({"validation": questions(12, 1)}), encoding="utf-8")
@@ -418,17 +418,17 @@ def test_code_of_a_dataset_scores_again_as_long_as_it_is_there(workdir: Path) ->
 def test_what_cannot_be_chosen_is_reported_before_anything_is_written(
     code: str, arguments: tuple[str, ...], message: str
 ) -> None:
-    made("data.csv", "-m", "mock", "--method", "ppl,gen")
+    make_run("data.csv", "-m", "mock", "--method", "ppl,gen")
     assert message in refused(code, *arguments)
 
 
 def test_numbers_that_were_never_asked_for_are_reported() -> None:
-    made("data.csv", "-m", "mock", "--method", "ppl", "--fidelity", "faithful")
+    make_run("data.csv", "-m", "mock", "--method", "ppl", "--fidelity", "faithful")
     assert "prompt and option were scored together" in refused("RESCORE-005", "--score-by", "per_char")
 
 
 def test_what_is_no_complete_run_is_reported(workdir: Path) -> None:
-    made("data.csv", "-m", "mock", "--method", "gen")
+    make_run("data.csv", "-m", "mock", "--method", "gen")
     scored("--extract", "option")
     of_scoring = assay("score", "run/scorings/001-run")
     assert (of_scoring.status, "RESCORE-001" in of_scoring.err) == (2, True)
@@ -442,7 +442,7 @@ def test_what_is_no_complete_run_is_reported(workdir: Path) -> None:
 
 
 def test_a_run_of_an_earlier_version_is_scored_by_its_dataset(workdir: Path) -> None:
-    made("data.csv", "-m", "mock", "--method", "gen")
+    make_run("data.csv", "-m", "mock", "--method", "gen")
     path = workdir / "run" / "manifest.json"
     manifest = json.loads(path.read_text(encoding="utf-8"))
     for name in ("scorers", "scoring", "summary_groups", "card"):
@@ -458,7 +458,7 @@ def test_a_run_of_an_earlier_version_is_scored_by_its_dataset(workdir: Path) -> 
 def test_a_kill_in_the_middle_leaves_the_folder_as_it_was_and_keeps_what_the_judge_said(
     workdir: Path,
 ) -> None:
-    made("data.csv", "-m", "mock", "--method", "gen")
+    make_run("data.csv", "-m", "mock", "--method", "gen")
     own = summary(workdir / "run")
     judge = ("--judge", "mock", "--judge-arg", "answer=yes")
     command = [sys.executable, "-m", "assay", "score", "run", *judge, "--judge-arg", "hang_on=30+30="]
@@ -502,7 +502,7 @@ def test_a_run_that_was_kept_offline_is_scored_offline(workdir: Path) -> None:
 
 
 def test_a_run_that_another_process_writes_is_left_alone(workdir: Path) -> None:
-    made("data.csv", "-m", "mock", "--method", "gen")
+    make_run("data.csv", "-m", "mock", "--method", "gen")
     folder = RunFolder(workdir / "run")
     folder.lock()
     try:
@@ -513,7 +513,7 @@ def test_a_run_that_another_process_writes_is_left_alone(workdir: Path) -> None:
 
 
 def test_a_sample_is_explained_by_the_scoring_that_is_shown(workdir: Path) -> None:
-    made("data.csv", "-m", "mock", "--method", "gen", "--model-arg", "answer=The answer is B (not A)")
+    make_run("data.csv", "-m", "mock", "--method", "gen", "--model-arg", "answer=The answer is B (not A)")
     scored("--extract", "last-regex:[ABC]")
     assert "last-regex:[ABC]" in assay("explain", "run", "row:1").out
     assert assay("score", "run", "--use", "1").status == 0

@@ -66,7 +66,7 @@ def _data(workdir: Path) -> None:
     (workdir / "rows.json").write_text(json.dumps({"validation": questions(12)}), encoding="utf-8")
 
 
-def made(*arguments: str) -> dict[str, Any]:
+def make_run(*arguments: str) -> dict[str, Any]:
     result = assay("run", *arguments, "-m", "mock", "--out", "run", "--json")
     assert result.status == 0, result.out + result.err
     return heads(json.loads(result.out))
@@ -97,7 +97,7 @@ def refused(code: str, *arguments: str) -> str:
 
 @pytest.mark.parametrize(("n_gram", "index"), [("1", "f1"), ("2", "f1"), ("l", "recall"), ("2", "precision")])
 def test_a_metric_takes_arguments(n_gram: str, index: str) -> None:
-    made("sentences.jsonl", "--model-arg", f"answer={SENTENCE}")
+    make_run("sentences.jsonl", "--model-arg", f"answer={SENTENCE}")
     args = ("--metric-arg", f"n_gram={n_gram}", "--metric-arg", f"rouge.index={index}")
     ((name, value),) = scored("--metric", "rouge", "--extract", "whole", *args).items()
     wanted = [
@@ -113,7 +113,7 @@ def test_a_metric_takes_arguments(n_gram: str, index: str) -> None:
 
 
 def test_an_argument_goes_to_all_that_have_it_or_to_the_one_that_is_named() -> None:
-    made("sentences.jsonl", "--model-arg", f"answer={SENTENCE}")
+    make_run("sentences.jsonl", "--model-arg", f"answer={SENTENCE}")
     both = ("--metric", "rouge,bleu", "--extract", "whole")
     scored(*both, "--metric-arg", "tokenizer=char", "--metric-arg", "rouge.n_gram=2")
     ((_, scorers),) = json.loads(Path("run/manifest.json").read_text(encoding="utf-8"))["scorers"].items()
@@ -138,12 +138,12 @@ def test_an_argument_goes_to_all_that_have_it_or_to_the_one_that_is_named() -> N
 def test_an_argument_that_is_unknown_is_reported_with_those_that_exist(
     metric: str, argument: str, message: str
 ) -> None:
-    made("sentences.jsonl")
+    make_run("sentences.jsonl")
     assert message in refused("RESCORE-010", "--metric", metric, "--metric-arg", argument)
 
 
 def test_values_that_a_metric_does_not_take_are_reported() -> None:
-    made("sentences.jsonl")
+    make_run("sentences.jsonl")
     assert "expected one of '1'" in refused("SCORE-002", "--metric", "rouge", "--metric-arg", "n_gram=9")
     assert "no metric is named" in refused("RESCORE-010", "--metric-arg", "n_gram=2")
     assert "expected key=value" in refused("USAGE-005", "--metric", "rouge", "--metric-arg", "n_gram")
@@ -156,7 +156,7 @@ def test_every_argument_has_a_type() -> None:
 
 
 def test_a_metric_of_a_dataset_s_own_code_is_chosen_by_name() -> None:
-    own = made("words.py", "--model-arg", "answer=yes it was")
+    own = make_run("words.py", "--model-arg", "answer=yes it was")
     assert list(own) == ["EM", "F1", "Longest", "Shortest"]
     chosen = scored("--metric", "own:F1,own:EM")
     assert chosen == {"F1": own["F1"], "EM": own["EM"]}
@@ -172,7 +172,7 @@ def test_a_metric_of_a_dataset_s_own_code_is_chosen_by_name() -> None:
 
 
 def test_a_metric_that_nobody_asked_for_spoils_nothing(workdir: Path) -> None:
-    own = made("words.py", "--model-arg", "answer=yes it was")
+    own = make_run("words.py", "--model-arg", "answer=yes it was")
     broken = WORDS.replace("metrics = [Em(), F1(), Longest()]", "metrics = [Broken(), Em(), F1(), Longest()]")
     (workdir / "broken.py").write_text(broken, encoding="utf-8")
     asked = ("broken.py", "-m", "mock", "--model-arg", "answer=yes it was", "--stage", "infer", "--fresh")
@@ -186,7 +186,7 @@ def test_a_metric_that_nobody_asked_for_spoils_nothing(workdir: Path) -> None:
 
 
 def test_values_of_documents_are_chosen_by_name(workdir: Path) -> None:
-    own = made("quiz.py", "--model-arg", "answer=yes")
+    own = make_run("quiz.py", "--model-arg", "answer=yes")
     assert set(own) == {"acc", "length", "pair"}
     assert scored("--metric", "own:length,own:acc") == {"length": own["length"], "acc": own["acc"]}
     lines = Path("run/scores.jsonl").read_text(encoding="utf-8").splitlines()
@@ -195,7 +195,7 @@ def test_values_of_documents_are_chosen_by_name(workdir: Path) -> None:
 
 
 def test_where_no_code_of_a_dataset_scores_there_is_no_such_metric() -> None:
-    made("sentences.jsonl")
+    make_run("sentences.jsonl")
     assert "reported: none" in refused("RESCORE-003", "--metric", "own:accuracy")
 
 

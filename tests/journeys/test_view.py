@@ -38,7 +38,7 @@ def runs(tmp_path: Path) -> Path:
     return folder
 
 
-def asked(address: str, path: str, headers: dict[str, str] | None = None) -> tuple[int, bytes]:
+def fetch(address: str, path: str, headers: dict[str, str] | None = None) -> tuple[int, bytes]:
     parts = urlsplit(address)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=10)
     try:
@@ -70,7 +70,7 @@ def program(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
 def test_it_shows_runs_and_ends_quietly_though_a_page_is_open(runs: Path) -> None:
     with program(str(runs)) as (started, address):
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", address)
-        status, body = asked(address, "/data/runs")
+        status, body = fetch(address, "/data/runs")
         assert status == 200
         assert msgspec.json.decode(body)["runs"][0]["name"] == "one"
         parts = urlsplit(address)
@@ -89,10 +89,10 @@ def test_beyond_this_machine_a_token_is_needed_and_reported_once(runs: Path) -> 
         assert len(token) >= 32
         port = urlsplit(address).port
         here = f"http://127.0.0.1:{port}"
-        assert asked(here, "/data/runs")[0] == 401
-        assert asked(here, "/data/runs", {"Authorization": f"Bearer {token}"})[0] == 200
-        assert asked(here, "/data/runs", {"Authorization": f"Bearer {token}x"})[0] == 401
-        assert asked(here, "/data/runs", {"Host": f"evil.example:{port}"})[0] == 421
+        assert fetch(here, "/data/runs")[0] == 401
+        assert fetch(here, "/data/runs", {"Authorization": f"Bearer {token}"})[0] == 200
+        assert fetch(here, "/data/runs", {"Authorization": f"Bearer {token}x"})[0] == 401
+        assert fetch(here, "/data/runs", {"Host": f"evil.example:{port}"})[0] == 421
 
 
 def test_what_cannot_be_shown_is_reported(workdir: Path, runs: Path) -> None:

@@ -154,9 +154,9 @@ def test_drawn_texts_depend_on_seed_and_request_alone(engine: Backend) -> None:
         return Generate("hello world", Sampling(max_tokens=12, temperature=1.0, top_p=0.9, seed=seed, n=n))
 
     alone = outcomes(engine, [drawn(1)])[0]
-    company: list[Ask] = [Generate(text(n, "c", n), Sampling(max_tokens=5)) for n in range(3, 20)]
-    among = outcomes(engine, [*SPANS, *company, drawn(2), *LABELS])[len(SPANS) + len(company)]
-    first, *_ = outcomes(engine, [drawn(1), *company])
+    others: list[Ask] = [Generate(text(n, "c", n), Sampling(max_tokens=5)) for n in range(3, 20)]
+    among = outcomes(engine, [*SPANS, *others, drawn(2), *LABELS])[len(SPANS) + len(others)]
+    first, *_ = outcomes(engine, [drawn(1), *others])
     assert isinstance(alone, Completion)
     assert isinstance(among, Completion)
     assert first == alone

@@ -224,7 +224,7 @@ class _Bench:
         stock = ItemPrefetcher(self._items.iter_forever() if load.goes_round else self._items)
         measures = Measures(self._plan.limits.of_each)
         path = self._folder.requests()
-        driven = await self._sent(load, None, stock, path, measures)
+        driven = await self._send_load(load, None, stock, path, measures)
         level = load.shape.concurrency if isinstance(load.shape, ClosedLoad) else None
         window = find_steady_window(measures.build_concurrency_curve(), level=level)
         steady: BenchSummary | None = None
@@ -255,7 +255,7 @@ class _Bench:
         self._n_trials += 1
         measures = Measures(self._plan.limits.of_each)
         path = self._folder.requests(f"{self._n_trials:02d}-{level:g}")
-        driven = await self._sent(load, level, stock, path, measures)
+        driven = await self._send_load(load, level, stock, path, measures)
         return AttemptResult(driven, measures.summary())
 
     def _report_trial(self, trial: LoadTrial) -> None:
@@ -279,7 +279,7 @@ class _Bench:
         sampling = self._plan.load.sampling
         await warm_up(self._client, self._warm_up_items, sampling, at_a_time, clock=self._clock)
 
-    async def _sent(
+    async def _send_load(
         self, load: Load, level: float | None, stock: ItemPrefetcher, path: Path, measures: Measures
     ) -> LoadResult:
         """Send one load and record every request."""

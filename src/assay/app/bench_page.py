@@ -128,11 +128,11 @@ def build_page_data(bench: StoredBench) -> PageData:
     swept = bench.result.swept
     views = tuple(_views(bench))
     if swept is None:
-        return PageData(_head(bench), views)
+        return PageData(build_bench_head(bench), views)
     n_earlier = len(swept.trials) - len(views)
     if swept.limits:
-        return PageData(_head(bench), views, n_earlier, search=build_search_view(swept))
-    return PageData(_head(bench), views, n_earlier, sweep=build_sweep_view(swept))
+        return PageData(build_bench_head(bench), views, n_earlier, search=build_search_view(swept))
+    return PageData(build_bench_head(bench), views, n_earlier, sweep=build_sweep_view(swept))
 
 
 def _views(bench: StoredBench) -> Iterator[LoadView]:
@@ -161,7 +161,8 @@ def trial_records(folder: Path) -> list[Path]:
     return [get_records_path(trial) for trial in sorted((folder / "trials").iterdir())]
 
 
-def _head(bench: StoredBench) -> PageHead:
+def build_bench_head(bench: StoredBench) -> PageHead:
+    """Return what was measured: the model, the load, and counts."""
     manifest, result = bench.manifest, bench.result
     summaries = [trial.summary for trial in result.swept.trials] if result.swept else [result.summary]
     known_summaries = [summary for summary in summaries if summary is not None]

@@ -42,7 +42,7 @@ def _measure_server(settings: BenchSettings, observer: BenchObserver | None) -> 
         plan,
         out=settings.out,
         runs_dir=settings.runs_dir,
-        settings=settings.recorded(),
+        settings=settings.to_manifest(),
         observer=observer,
         run=run_on_fast_loop,
     )

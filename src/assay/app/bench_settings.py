@@ -78,7 +78,7 @@ class BenchSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     out: str | None = None
     runs_dir: str = "runs"
 
-    def recorded(self) -> dict[str, Setting]:
+    def to_manifest(self) -> dict[str, Setting]:
         """Return all settings that differ from their defaults, for the manifest."""
         unset = BenchSettings(model="")
         values = {name: getattr(self, name) for name in self.__struct_fields__ if name != "run"}

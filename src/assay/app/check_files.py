@@ -153,7 +153,7 @@ def collect_file_findings(datasets: Sequence[str], values: RunSettings) -> Itera
     root = values.dataset_args.get(OPENICL_ROOT)
     documentation = Documentation(None if root is None else Path(root))
     for config in configs:
-        described = documentation.described(config)
+        described = documentation.describe_config(config)
         if described is not None:
             yield from (FileFinding(f"{config.name}: ", finding) for finding in _check_prompt_hash(described))
     for folder in group_by_folder(configs):

@@ -117,7 +117,7 @@ class Documentation:
             if page.tables:
                 yield from _disagreements(path, page, folder, described)
 
-    def described(self, config: Path) -> ConfigDescription | None:
+    def describe_config(self, config: Path) -> ConfigDescription | None:
         """Return what a config says about its task; None if it does not load."""
         if config not in self._known:
             try:
@@ -128,7 +128,7 @@ class Documentation:
         return self._known[config]
 
     def _describe_all(self, folder: DocumentedFolder) -> list[ConfigDescription]:
-        return [one for one in map(self.described, folder.configs) if one is not None]
+        return [one for one in map(self.describe_config, folder.configs) if one is not None]
 
 
 def find_documented_folders(name: str) -> list[DocumentedFolder]:

@@ -102,7 +102,12 @@ def compile_datasets(
 
             with noting_reads() as reads:
                 table = compile_table_dataset(
-                    one.path, settings, flags.over(one.given), around, meta_file=meta, find_split=find_split
+                    one.path,
+                    settings,
+                    flags.merge_over(one.given),
+                    around,
+                    meta_file=meta,
+                    find_split=find_split,
                 )
             record_reads([table], reads)
             tasks += _add_notes([table], one.notes)

@@ -173,13 +173,13 @@ def _compile_configs(name: str, settings: TaskSettings, around: CompileContext) 
     tools = OpenIclTools(build_author_imports(), OpenIclScoring(), open_embedder, root)
     context = EntryContext(settings, arguments, tools, build_author_code(entries, arguments, tools))
 
-    def compiled(one: ConfigEntry) -> CompiledDataset:
+    def compile_one(one: ConfigEntry) -> CompiledDataset:
         if not isinstance(one.entry, TableEntry):
             return compile_entry(one, name, context)
         table = locate_config_table(one.entry, one.config.path, one.where)
         return compile_table_dataset(table.path, settings, table.given, around, arguments=arguments)
 
-    return apply_to_entries(entries, compiled, same_names)
+    return apply_to_entries(entries, compile_one, same_names)
 
 
 def _compile_task_files(

@@ -32,7 +32,7 @@ def diff(
     examples: dict[Layer, list[SampleDifference]] = {layer: [] for layer in Layer}
     n_same = 0
     with RunPair(a, b, methods) as pair:
-        for one, other in pair.seen():
+        for one, other in pair.iterate_samples():
             finding = find_first_difference(one, other, pair.methods, tolerance)
             if finding is None:
                 n_same += 1
@@ -61,7 +61,7 @@ def diff_sample(
     """Return all differences between two runs for one sample, named as in the first run."""
     sample = a.find_sample(wanted)
     with RunPair(a, b, methods) as pair:
-        for one, other in pair.seen():
+        for one, other in pair.iterate_samples():
             if (one.record.task, one.record.sample.id) == (sample.task, sample.sample.id):
                 return _example(one, other, *iter_differences(one, other, pair.methods, tolerance))
     raise UsageError(

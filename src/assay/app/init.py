@@ -139,7 +139,7 @@ class MetaDraft:
         if again.survey.layout == compiled.survey.layout and _first_fields(again) == _first_fields(compiled):
             return whole
         file = self.meta_file
-        return self.given.over(read_meta(file, [])) if file.exists() else self.given
+        return self.given.merge_over(read_meta(file, [])) if file.exists() else self.given
 
     def columns(self) -> tuple[str, ...]:
         """Return the columns of the table; raise if the file is invalid."""
@@ -150,11 +150,11 @@ class MetaDraft:
         settings = choice.given
         if isinstance(settings.label_names, dict):
             settings = msgspec.structs.replace(settings, label_names={**settings.label_names, **names})
-        self._settle(settings.over(self.given))
+        self._settle(settings.merge_over(self.given))
 
     def change(self, key: str, text: str) -> None:
         """Set one part as a person writes it; an empty text lets Assay infer it."""
-        value = self._parsed(key, text)
+        value = self._parse_value(key, text)
         self._settle(msgspec.structs.replace(self.given, **{key: value}))
 
     def undo(self) -> bool:
@@ -168,7 +168,7 @@ class MetaDraft:
         self._before.append(self.given)
         self.given = given
 
-    def _parsed(self, key: str, text: str) -> Any:
+    def _parse_value(self, key: str, text: str) -> Any:
         names = [name.strip() for name in text.split(",") if name.strip()]
         if not names:
             return None
@@ -214,4 +214,4 @@ def _first_fields(compiled: CompiledTable) -> Mapping[str, Any] | None:
 
 
 def _to_table_meta(settings: FileSettings) -> TableMeta:
-    return TableMeta(**{name: getattr(settings, name) for name in settings.given()})
+    return TableMeta(**{name: getattr(settings, name) for name in settings.list_given()})

@@ -58,7 +58,9 @@ class OpenIclScoring:
         process = find_postprocessor({"type": name, **arguments})
         return PostProcess(name, _build_reader(process, is_faithful=is_faithful))
 
-    def own_postprocessor(self, name: str, function: Callable[..., Any], *, is_faithful: bool) -> PostProcess:
+    def build_author_postprocessor(
+        self, name: str, function: Callable[..., Any], *, is_faithful: bool
+    ) -> PostProcess:
         """Return an author's function as a post-processor that does not see the model's reasoning."""
 
         def find(text: str) -> Any:
@@ -76,11 +78,11 @@ class OpenIclScoring:
             name = of_datasets
         return make_evaluator(name, arguments, is_faithful=is_faithful) if name in EVALUATORS else None
 
-    def own_evaluator(self, author: Any, file: str, *, is_faithful: bool) -> Any:
+    def build_author_evaluator(self, author: Any, file: str, *, is_faithful: bool) -> Any:
         """Return an author's object with a method `score` as an evaluator."""
         return AuthorEvaluator(author, file, is_faithful=is_faithful)
 
-    def judged(self, judging: JudgeConfig, *, is_faithful: bool) -> Any:
+    def build_judge_evaluator(self, judging: JudgeConfig, *, is_faithful: bool) -> Any:
         """Return an evaluator that queries a judge."""
         reading = None
         if judging.reading is not None:
@@ -105,7 +107,9 @@ class OpenIclScoring:
         """Return whether a name, or no name, means that a judge gives grades."""
         return name is None or name in GRADE_READINGS
 
-    def compared(self, comparing: PairwiseJudgeConfig, *, seed: int, is_faithful: bool) -> Any:
+    def build_pairwise_evaluator(
+        self, comparing: PairwiseJudgeConfig, *, seed: int, is_faithful: bool
+    ) -> Any:
         """Return an evaluator that asks a judge which of two answers is better."""
         comparison = make_comparison(
             comparing.reading or "brackets", comparing.arguments, is_faithful=is_faithful
@@ -131,7 +135,7 @@ class OpenIclScoring:
         """Return an evaluator that asks a judge about answers that a rule does not accept."""
         return Cascade(rule, judged, parallel=is_parallel, is_faithful=is_faithful)
 
-    def repeated(
+    def build_repeated_evaluator(
         self, evaluator: Any, n: int, ks: Sequence[int], *, of_aisbench: bool, is_faithful: bool
     ) -> Any:
         """Return an evaluator of rows with several answers, with the metric names of one of the originals."""
@@ -153,7 +157,7 @@ class OpenIclScoring:
         return list(EVALUATORS)
 
     @property
-    def corrected(self) -> Mapping[str, Difference[object]]:
+    def differences(self) -> Mapping[str, Difference[object]]:
         """Return the differences from the original, by the name of the part."""
         return {**CORRECTED_BY_ANY_NAME, **CORRECTED_EVALUATORS}
 

@@ -165,7 +165,7 @@ class RecentPace:
             self._points.popleft()
 
     @property
-    def last(self) -> float | None:
+    def last_answer_at(self) -> float | None:
         """Return the time of the last answer; None before the first."""
         return self._points[-1].now if self._points else None
 
@@ -274,7 +274,7 @@ class ProgressGauge:
         )
         calls = _counter(stats, "concurrency"), _counter(stats, "retries")
         busy = stats.get("device_busy_share") or None
-        return self._seen(tally, tracks, *calls, _workers(stats), busy)
+        return self._describe_progress(tally, tracks, *calls, _workers(stats), busy)
 
     def look_again(self, tally: Tally, earlier: RunProgress) -> RunProgress:
         """Return the current progress on any thread: current counts, and the scores of `earlier`."""
@@ -284,9 +284,9 @@ class ProgressGauge:
         # Worker counts can be read on any thread, and change while no answer arrives.
         workers = None if earlier.workers is None else _workers(self._stats())
         calls = earlier.concurrency, earlier.n_retries
-        return self._seen(tally, tracks, *calls, workers, earlier.device_busy_share)
+        return self._describe_progress(tally, tracks, *calls, workers, earlier.device_busy_share)
 
-    def _seen(
+    def _describe_progress(
         self,
         tally: Tally,
         tracks: tuple[TrackProgress, ...],
@@ -299,7 +299,7 @@ class ProgressGauge:
         now = self._clock()
         with self._pacing:
             per_s, tokens = self._pace.requests_per_s(), self._pace.tokens_per_request()
-            silent_s = now - (self._began if self._pace.last is None else self._pace.last)
+            silent_s = now - (self._began if self._pace.last_answer_at is None else self._pace.last_answer_at)
         return RunProgress(
             phase=self._phase(tally),
             seconds=now - self._began,
@@ -322,14 +322,16 @@ class ProgressGauge:
             concurrency=concurrency,
             n_retries=n_retries,
             tracks=tracks,
-            judge=None if tally.judge is None or not tally.judge.n_prompts else self._judging(tally.judge),
+            judge=None
+            if tally.judge is None or not tally.judge.n_prompts
+            else self._describe_judge(tally.judge),
             workers=workers,
             device_busy_share=device_busy_share,
         )
 
-    def _judging(self, judge: JudgeTally) -> JudgeProgress:
+    def _describe_judge(self, judge: JudgeTally) -> JudgeProgress:
         with self._pacing:
-            per_s, last = self._judge_pace.requests_per_s(), self._judge_pace.last
+            per_s, last = self._judge_pace.requests_per_s(), self._judge_pace.last_answer_at
         left_s = None
         if per_s and last is not None:
             silent_s = self._clock() - last

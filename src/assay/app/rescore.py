@@ -79,7 +79,7 @@ def rescore(
     folder.lock()
     try:
         _require_run(run)
-        own = StoredRun(ScoringHistory(run).own).manifest
+        own = StoredRun(ScoringHistory(run).own_folder).manifest
         values = _settings(own, choices, offline=offline)
         with offline_watch(values) as watch:
             if values.offline and values.judge is None:
@@ -204,7 +204,9 @@ def _rescore(
     # Runs of earlier versions lack the model card, which does not matter without requests.
     card = own.card or ModelCard(own.model.name, frozenset(Kind), is_chat=False)
     with closing(StoredModel(own.model, card, answers, specs=own.tasks)) as model:
-        plan = plan_scoring(own, tasks, choices, list_reported_metrics(StoredRun(history.own).metrics()))
+        plan = plan_scoring(
+            own, tasks, choices, list_reported_metrics(StoredRun(history.own_folder).metrics())
+        )
         scorers = rebuild_scorers(own, tasks, plan, values, model)
         values, judge_notes = resolve_judge(own, scorers, choices, values)
         with open_judge(scorers, values, None) as judge:
@@ -255,12 +257,12 @@ def _rescore(
         failures=tally.failures,
         unscored=totals.unscored,
         scorers=_record_scorers(plan),
-        scoring=_scoring(draft, label, choices, folder.path),
+        scoring=_build_scoring(draft, label, choices, folder.path),
     )
     write_run_results(RunFolder(draft), manifest, totals.metrics, sink.highlights)
     entry = history.keep(draft)
     history.use(entry)
-    changes = compare_scorings(StoredRun(history.own), StoredRun(entry.path))
+    changes = compare_scorings(StoredRun(history.own_folder), StoredRun(entry.path))
     return RescoreResult(folder.path, entry, manifest, totals.metrics, tally, changes, before.path, came_up)
 
 
@@ -288,7 +290,7 @@ def _set_allowed_failures(own: RunManifest, allowed: AllowedFailures | None) -> 
 
 
 def _describe_scoring(draft: Path, choices: ScoringChoices) -> str:
-    chosen = ", ".join(f"{name} {_format_choice(value)}" for name, value in choices.recorded().items())
+    chosen = ", ".join(f"{name} {_format_choice(value)}" for name, value in choices.to_manifest().items())
     return f"scored again as {draft.name}: {chosen or 'same choices as the run'}; the run's own score is kept"
 
 
@@ -305,6 +307,6 @@ def _record_scorers(plan: ScoringPlan) -> dict[str, tuple[Any, ...]]:
     return recorded
 
 
-def _scoring(draft: Path, label: str, choices: ScoringChoices, run: Path) -> Scoring:
+def _build_scoring(draft: Path, label: str, choices: ScoringChoices, run: Path) -> Scoring:
     size = (run / JOURNAL).stat().st_size
-    return Scoring(parse_draft_number(draft), label, utc_now(), choices.recorded(), versions(), size)
+    return Scoring(parse_draft_number(draft), label, utc_now(), choices.to_manifest(), versions(), size)

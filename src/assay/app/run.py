@@ -276,7 +276,7 @@ def _execute(work: _RunParts, settings: Settings, observer: Observer) -> Finishe
         observer.starting_over(note)
         manifest = msgspec.structs.replace(manifest, notes=(*manifest.notes, note))
     history = ScoringHistory(folder.path)
-    earlier = folder.claim(manifest, history.own)
+    earlier = folder.claim(manifest, history.own_folder)
     started = time.monotonic()
     try:
         n_scorings = history.restore_own_files()
@@ -399,7 +399,7 @@ def _manifest(work: _RunParts, settings: Settings) -> RunManifest:
         slug(f"{name}-{short_name(model.name)}") + f"-{fingerprint[:8]}",
         specs,
         model,
-        settings.recorded(),
+        settings.to_manifest(),
         versions(),
         utc_now(),
         notes=tuple(note for one in work.compiled for note in one.notes),

@@ -57,7 +57,7 @@ class ScoringChoices(msgspec.Struct, frozen=True, omit_defaults=True):
     """The methods that the choices apply to; empty: all that fit."""
     tasks: tuple[str, ...] = ()
 
-    def recorded(self) -> dict[str, Any]:
+    def to_manifest(self) -> dict[str, Any]:
         """Return the choices for the manifest, without secrets."""
         plain: dict[str, Any] = msgspec.to_builtins(self)
         if "judge_args" in plain:
@@ -275,14 +275,14 @@ class _TrackScoring:
         if choices.metrics:
             return self._accuracy(choices.extract or "auto", choices)
         if choices.judge or choices.judge_prompt or choices.match == _BY_JUDGE:
-            return self._judged(choices)
+            return self._choose_judge_scorer(choices)
         if choices.match or choices.several_right:
             return self._accuracy(choices.extract or "auto", choices)
         if self._before is not None and self._before.name == "row_metrics":
             return self._row_metrics(self._before.args["metrics"], choices)
         return self._accuracy(choices.extract or "auto", choices)
 
-    def _judged(self, choices: ScoringChoices) -> ComponentSpec | None:
+    def _choose_judge_scorer(self, choices: ScoringChoices) -> ComponentSpec | None:
         """Return the scorer if a judge is named but no metric."""
         own = self._before.args.get("metrics", {}) if self._before is not None else {}
         if any(metric.get("type") == JUDGE_METRIC for metric in own.values()):
@@ -328,7 +328,7 @@ class _TrackScoring:
             {
                 "track": self._method,
                 "metrics": metrics,
-                **self._reading(choices.extract, types),
+                **self._choose_extraction(choices.extract, types),
                 **self._fidelity(),
             },
         )
@@ -351,7 +351,7 @@ class _TrackScoring:
             for name, metric in metrics.items()
         }
 
-    def _reading(self, extract: str | None, types: Sequence[str]) -> dict[str, Any]:
+    def _choose_extraction(self, extract: str | None, types: Sequence[str]) -> dict[str, Any]:
         """Return how to extract answers: as chosen, else as in the run. A judge reads the whole text."""
         if extract is not None:
             return {"postprocess" if is_postprocessor(extract) else "extract": extract}

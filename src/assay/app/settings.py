@@ -114,7 +114,7 @@ class Settings:
         """Return other values with the sources of these."""
         return Settings(values, self._sources, self.names)
 
-    def recorded(self) -> dict[str, Setting]:
+    def to_manifest(self) -> dict[str, Setting]:
         """Return the values for the manifest, without secrets, as they will be read back from it."""
         plain = msgspec.json.decode(msgspec.json.encode(self.values))
         for given in ("model_args", "judge_args"):

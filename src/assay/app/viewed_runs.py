@@ -23,9 +23,9 @@ class ViewedRuns:
     def __init__(self, folders: Sequence[Path]) -> None:
         self._list = RunList(folders)
 
-    def listing(self) -> RunListing:
+    def list_runs(self) -> RunListing:
         """Return the list of runs."""
-        return self._list.listing()
+        return self._list.list_runs()
 
     def find_folder(self, name: str) -> Path | None:
         """Return a run's folder; None if there is no such run."""

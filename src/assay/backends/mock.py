@@ -273,7 +273,7 @@ def _windows(ask: Span, text: str, pieces: Sequence[Piece], context: int | None)
     if ask.windows is None:
         start = _start(ask, text)
         first = next((at for at, piece in enumerate(pieces) if piece.end() > start), len(pieces))
-        first = 1 if first == 0 and not ask.leads else first
+        first = 1 if first == 0 and not ask.scores_first_token else first
         if first >= len(pieces):
             return Failure("empty", f"there is nothing to score from character {ask.start} on")
         return [Window(0, len(pieces), first)]

@@ -102,7 +102,7 @@ class LoadDriver:
         finally:
             for timer in timers:
                 timer.cancel()
-        return self._tally.driven(load, self._began, is_partial=self._is_stopped)
+        return self._tally.build_result(load, self._began, is_partial=self._is_stopped)
 
     def stop(self) -> None:
         """Stop now: send nothing more and cancel running calls. Call it from the thread of the loop."""
@@ -183,12 +183,12 @@ class LoadDriver:
     async def _run_client(self, shape: ClosedLoad) -> None:
         """Send items one after the other."""
         freed: float | None = None
-        while (item := self._taken(shape)) is not None:
+        while (item := self._take_item(shape)) is not None:
             ended = await self._send_conversation(item, freed=freed)
             # A client that waits for its rate slot is idle by intention.
             freed = ended if shape.at_most_per_s is None else None
 
-    def _taken(self, shape: ClosedLoad) -> LoadItem | None:
+    def _take_item(self, shape: ClosedLoad) -> LoadItem | None:
         """Return the next item for a client; None if there are no more."""
         if self._is_out or not self._sends:
             return None
@@ -249,7 +249,7 @@ class LoadDriver:
             raise
         finally:
             self._tally.n_under_way -= 1
-        self._tally.ended(call)
+        self._tally.count_call(call)
         return call
 
     async def _wait_for_slot(self) -> None:

@@ -255,13 +255,20 @@ def _uniform(text: str) -> LengthDistribution:
 
 def _gaussian(text: str) -> LengthDistribution:
     values = _pairs(text, required=("mean", "var"), optional=("min", "max"))
-    low, high = _whole(values.get("min", "1"), "min"), _whole(values.get("max", str(MAX_LENGTH)), "max")
+    low, high = (
+        _read_integer(values.get("min", "1"), "min"),
+        _read_integer(values.get("max", str(MAX_LENGTH)), "max"),
+    )
     return Gaussian(_number(values["mean"], "mean"), _number(values["var"], "var"), low, high)
 
 
 def _zipf(text: str) -> LengthDistribution:
     values = _pairs(text, required=("alpha", "min", "max"))
-    return Zipf(_number(values["alpha"], "alpha"), _whole(values["min"], "min"), _whole(values["max"], "max"))
+    return Zipf(
+        _number(values["alpha"], "alpha"),
+        _read_integer(values["min"], "min"),
+        _read_integer(values["max"], "max"),
+    )
 
 
 def _percentage(text: str) -> LengthDistribution:
@@ -270,7 +277,7 @@ def _percentage(text: str) -> LengthDistribution:
         length, equals, share = part.partition("=")
         if not equals:
             raise ValueError(f"found {part!r}")
-        shares.append((_whole(length, "length"), parse_share(share)))
+        shares.append((_read_integer(length, "length"), parse_share(share)))
     return LengthShares(tuple(shares))
 
 
@@ -333,7 +340,7 @@ def _pairs(text: str, *, required: tuple[str, ...], optional: tuple[str, ...] = 
     return values
 
 
-def _whole(text: str, name: str) -> int:
+def _read_integer(text: str, name: str) -> int:
     if re.fullmatch(r"\s*\d+\s*", text) is None:
         raise ValueError(f"{name} is {text!r}, expected an integer")
     return int(text)

@@ -79,7 +79,7 @@ class LoadLimits(msgspec.Struct, frozen=True):
             raise UsageError(problems)
         return cls(of_all, of_each)
 
-    def broken(self, summary: BenchSummary) -> tuple[str, ...]:
+    def list_broken_limits(self, summary: BenchSummary) -> tuple[str, ...]:
         """Return the limits that a load did not meet, with the measured values."""
         broken = []
         for limit in self.of_all:

@@ -117,7 +117,7 @@ class LoadTally:
         self._n_own_late = 0
         self._seen: deque[tuple[float, int]] = deque([(0.0, 0)])
 
-    def ended(self, call: TimedCall) -> None:
+    def count_call(self, call: TimedCall) -> None:
         """Count a call that ended."""
         self.n_done += 1
         self.n_failed += isinstance(call.outcome, Failure)
@@ -141,7 +141,7 @@ class LoadTally:
         self._seen.append((seconds, self.n_done))
         return LoadProgress(seconds, self.n_sent, self.n_done, self.n_failed, self.n_under_way, per_s)
 
-    def driven(self, load: Load, began: float, *, is_partial: bool) -> LoadResult:
+    def build_result(self, load: Load, began: float, *, is_partial: bool) -> LoadResult:
         """Return the result."""
         return LoadResult(
             seconds=max(self.last_ended - began, 0.0),

@@ -106,7 +106,7 @@ async def find_highest_level(
         is_partial = attempted.driven.is_partial
         if not is_partial:
             limits.require_values(attempted.summary)
-        broken = limits.broken(attempted.summary)
+        broken = limits.list_broken_limits(attempted.summary)
         is_alone = bool(broken) and _has_no_overlap(attempted.summary)
         n_client_bound = n_client_bound + 1 if attempted.driven.is_client_bound and not broken else 0
         if attempted.driven.is_client_bound:
@@ -139,7 +139,9 @@ async def find_highest_level(
 def _list_client_bound(trials: Sequence[LoadTrial], limits: LoadLimits) -> list[float]:
     """Return the levels that met all limits, but that the client could not send."""
     return [
-        trial.level for trial in trials if trial.driven.is_client_bound and not limits.broken(trial.summary)
+        trial.level
+        for trial in trials
+        if trial.driven.is_client_bound and not limits.list_broken_limits(trial.summary)
     ]
 
 

@@ -132,7 +132,7 @@ async def run_ladder(
     ended = ""
     for level in levels:
         attempted = await attempt(level)
-        broken = limits.broken(attempted.summary) if limits else ()
+        broken = limits.list_broken_limits(attempted.summary) if limits else ()
         trials.append(LoadTrial(level, attempted.driven, attempted.summary, broken))
         on_trial(trials[-1])
         through.append(attempted.summary.value("requests_per_s") or 0.0)

@@ -46,7 +46,7 @@ def read_synthetic_config(
     kind = str(top.values["Type"]).lower()
     if kind not in _TYPES:
         top.wrong("Type", f"expected one of {listing(_TYPES)}")
-    n = top.whole("RequestCount", 1)
+    n = top.read_integer("RequestCount", 1)
     if not isinstance(top.values.get("TrustRemoteCode", False), bool):
         top.wrong("TrustRemoteCode", "expected true or false")
     if kind == "string":
@@ -56,13 +56,13 @@ def read_synthetic_config(
         return SyntheticSpec(n, prompts, answers, seed=seed, is_chat=is_chat)
     table = top.table("TokenIdConfig")
     table.require(("RequestSize",), optional=("PrefixLen", "VocabSize"))
-    size = table.whole("RequestSize", 1)
+    size = table.read_integer("RequestSize", 1)
     return SyntheticSpec(
         n,
         ConstantLength(size),
         kind="token_ids",
-        shared_prefix=table.whole("PrefixLen", 0, size) if "PrefixLen" in table.values else 0,
-        vocab_size=table.whole("VocabSize", 1) if table.values.get("VocabSize") is not None else None,
+        shared_prefix=table.read_integer("PrefixLen", 0, size) if "PrefixLen" in table.values else 0,
+        vocab_size=table.read_integer("VocabSize", 1) if table.values.get("VocabSize") is not None else None,
         seed=seed,
         is_chat=is_chat,
     )
@@ -88,7 +88,7 @@ def _percentage(params: _Table) -> LengthDistribution:
     if not isinstance(given, list | tuple) or not all(map(_is_pair, given)):
         params.wrong(key, "expected pairs of a length and its share, such as [[128, 0.3], [512, 0.7]]")
     try:
-        return LengthShares(tuple((_whole(length), parse_share(share)) for length, share in given))
+        return LengthShares(tuple((_check_integer(length), parse_share(share)) for length, share in given))
     except ValueError as error:
         params.wrong(key, str(error))
 
@@ -145,7 +145,7 @@ class _Table:
             self.wrong(key, "expected a dict")
         return _Table(value, self._path(key), self._where)
 
-    def whole(self, key: str, least: int, most: int = MAX_LENGTH) -> int:
+    def read_integer(self, key: str, least: int, most: int = MAX_LENGTH) -> int:
         """Return the integer under a key."""
         value = self.values[key]
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
@@ -161,7 +161,7 @@ class _Table:
 
     def bounds(self) -> tuple[int, int]:
         """Return MinValue and MaxValue."""
-        low, high = self.whole("MinValue", 1), self.whole("MaxValue", 1)
+        low, high = self.read_integer("MinValue", 1), self.read_integer("MaxValue", 1)
         if low > high:
             self.wrong("MinValue", f"expected at most MaxValue, which is {high}")
         return low, high
@@ -183,7 +183,7 @@ def _is_pair(value: object) -> bool:
     return isinstance(value, list | tuple) and len(value) == 2
 
 
-def _whole(value: Any) -> int:
+def _check_integer(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise ValueError(f"the length is {value!r}, expected an integer")
     return value

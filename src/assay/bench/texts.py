@@ -64,7 +64,7 @@ def iter_words(seed: int, purpose: str, number: int) -> Iterator[str]:
     Streams of one seed and purpose start differently if their numbers differ by less than
     N_OPENINGS.
     """
-    yield from _opening(seed, purpose, number)
+    yield from _encode_number(seed, purpose, number)
     random = make_random(seed, purpose, str(number), "words").random
     patterns = _language().patterns
     while True:
@@ -84,7 +84,7 @@ def _order(seed: int, purpose: str) -> tuple[int, int]:
     return made.randrange(1, N_OPENINGS, 2), made.randrange(N_OPENINGS)
 
 
-def _opening(seed: int, purpose: str, number: int) -> Iterator[str]:
+def _encode_number(seed: int, purpose: str, number: int) -> Iterator[str]:
     """Yield a sentence that encodes the number. Steps of an odd size visit all openings once, since their
     number is a power of two. Neighbours have different first words.
     """
@@ -157,7 +157,7 @@ class TextGenerator:
         best = GeneratedText(after, n_before)
         for n_words in range(max(n_whole, 0), max(n_whole - _WORDS_GIVEN_UP, 0) - 1, -1):
             kept = whole[: places[n_words]]
-            filled = self._filled(tokenizer, kept, n_tokens - bisect_right(ends, places[n_words]))
+            filled = self._fill_text(tokenizer, kept, n_tokens - bisect_right(ends, places[n_words]))
             best = _pick_nearer(filled, best, n_tokens)
             if best.n_tokens == n_tokens:
                 return best
@@ -167,7 +167,7 @@ class TextGenerator:
             best = _pick_nearer(GeneratedText(cut, tokenizer.count(cut)), best, n_tokens)
         return best
 
-    def _filled(self, tokenizer: Tokenizer, text: str, n_lacking: int) -> GeneratedText:
+    def _fill_text(self, tokenizer: Tokenizer, text: str, n_lacking: int) -> GeneratedText:
         """Return a text extended by words of one token each."""
         if n_lacking > 0:
             text += "".join(islice(cycle(self._fillers), n_lacking))

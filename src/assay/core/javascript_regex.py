@@ -39,13 +39,13 @@ def _translate_pattern(pattern: str) -> list[str]:
     at = 0
     in_class = False
     while at < len(pattern):
-        piece, length, in_class = _next(pattern, at, in_class)
+        piece, length, in_class = _convert_next(pattern, at, in_class)
         pieces.append(piece)
         at += length
     return pieces
 
 
-def _next(pattern: str, at: int, in_class: bool) -> tuple[str, int, bool]:
+def _convert_next(pattern: str, at: int, in_class: bool) -> tuple[str, int, bool]:
     """Return the Python form of what is at a position, its length in the pattern, and the next state."""
     char = pattern[at]
     if char == "\\":

@@ -41,7 +41,7 @@ class Limit(msgspec.Struct, frozen=True):
         """Return whether the limit excludes samples out of `n_samples`."""
         return self.n < n_samples
 
-    def chosen(self, ids: Iterable[str], seed: int) -> frozenset[str]:
+    def select_ids(self, ids: Iterable[str], seed: int) -> frozenset[str]:
         """Return the ids of the selected samples."""
         return frozenset(self.draw(ids, seed, lambda sample_id: sample_id))
 

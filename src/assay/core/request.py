@@ -47,7 +47,7 @@ class Span(msgspec.Struct, frozen=True, tag="span", omit_defaults=True):
     prompt: Prompt
     start: int
     """Character offset into the prompt's final text; 0 scores the whole text."""
-    leads: bool = True
+    scores_first_token: bool = msgspec.field(default=True, name="leads")
     """Condition the first token on the model's first special token if nothing precedes it. If False, that
     token is not scored, as in systems that average over a whole bare text."""
     windows: Windows | None = None

@@ -46,7 +46,7 @@ class ContextFitter:
             return requests
         with_at_most = cache(lambda n: task.requests(sample, shots=n))
         for track, n_shots in _tracks_with_shots(requests).items():
-            if not self._fit(requests, track):
+            if not self._do_all_fit(requests, track):
                 fewer = self._drop_examples(with_at_most, track, n_shots)
                 self._shortened.add((task.spec.name, track))
                 pairs = zip(requests, fewer, strict=True)
@@ -60,7 +60,7 @@ class ContextFitter:
             return 0
         if find_media(ask.prompt):
             # Only the model knows how many tokens an image needs.
-            return self._over(ask, length)
+            return self._count_excess(ask, length)
         # A token has at least one byte, so most asks are known to fit without tokenizing them.
         n_bytes = sum(map(_n_bytes, _texts(ask.prompt))) + _n_following(ask)
         if n_bytes + self._n_frame_tokens(_roles(ask.prompt)) + _MARGIN <= length:
@@ -72,7 +72,7 @@ class ContextFitter:
         n_context = self._count_context(context)
         if n_context is not None and n_context + n_own_bytes + _MARGIN <= length:
             return 0
-        return self._over(ask, length)
+        return self._count_excess(ask, length)
 
     def note(self, cost: Cost, n_samples: int) -> str:
         """Return a note about how many examples a method of a task had to omit."""
@@ -92,14 +92,14 @@ class ContextFitter:
     ) -> Sequence[Request]:
         """Return the requests with the most examples that fit, fewer than `n_shots`, which do not."""
         # More examples need more tokens: some number of examples fits, and no larger number does.
-        n = bisect_left(range(1, n_shots), True, key=lambda n: not self._fit(with_at_most(n), track))
+        n = bisect_left(range(1, n_shots), True, key=lambda n: not self._do_all_fit(with_at_most(n), track))
         return with_at_most(n)
 
-    def _fit(self, requests: Sequence[Request], track: str) -> bool:
+    def _do_all_fit(self, requests: Sequence[Request], track: str) -> bool:
         """Return whether all requests of a track with examples fit."""
         return not any(self.excess(r.ask) for r in requests if r.track == track and r.n_shots)
 
-    def _over(self, ask: Ask, length: int) -> int:
+    def _count_excess(self, ask: Ask, length: int) -> int:
         n_tokens = self._backend.n_tokens(ask)
         return 0 if n_tokens is None else max(0, n_tokens - length)
 

@@ -89,13 +89,13 @@ class Execution:
         self.tally = Tally(n_samples=sum(task.spec.n_samples for task in tasks))
         self._samples = ((task, sample) for task in tasks for sample in task.samples())
         self._are_all_begun = False
-        self._flights = PendingSamples()
+        self._pending = PendingSamples()
         # Samples that wait for an ask: the first request with a key is sent, the others wait for its answer.
         self._waiting: dict[str, list[tuple[PendingSample, int]]] = {}
         self._memo: dict[str, Outcome] = {}
         self._failed: set[tuple[str, str]] = set()
         """Failed samples that can fail again when their whole list is scored."""
-        self._held: dict[str, list[DeferredSample]] = {}
+        self._deferred: dict[str, list[DeferredSample]] = {}
         """Samples of tasks that are scored after all samples are complete."""
         self._lost: dict[tuple[str, str], str] = {}
         """Tasks and tracks whose scoring code raised while it received a sample, and why."""
@@ -128,9 +128,9 @@ class Execution:
 
     def _responses(self) -> Iterator[Response]:
         while not self._are_all_begun:
-            yield from self._turns.run(self._owed())
+            yield from self._turns.run(self._iterate_missing())
 
-    def _owed(self) -> Iterator[Request]:
+    def _iterate_missing(self) -> Iterator[Request]:
         """Iterate over the samples and yield the requests that are not answered yet.
 
         Stops early if too many samples wait for the first one. After the backend has answered its requests,
@@ -141,26 +141,26 @@ class Execution:
             with measuring("requests"):
                 requests = self._fitting.requests(task, sample)
             tally.n_begun += 1
-            flight = self._flights.begin(task, sample, requests)
+            pending = self._pending.begin(task, sample, requests)
             for index, request in enumerate(requests):
                 tally.n_requests += 1
                 self._pace(request).n_requests += 1
-                if (response := self._known(request)) is not None:
-                    self._answer(flight, index, response)
+                if (response := self._find_stored(request)) is not None:
+                    self._answer(pending, index, response)
                 elif request.key in waiting:
-                    waiting[request.key].append((flight, index))
+                    waiting[request.key].append((pending, index))
                 else:
-                    waiting[request.key] = [(flight, index)]
+                    waiting[request.key] = [(pending, index)]
                     self._journal.flush()
                     yield request
             # Progress does not have to be reported for every started sample.
-            if not flight.n_owed or not tally.n_begun % _PROGRESS_EVERY:
+            if not pending.n_missing or not tally.n_begun % _PROGRESS_EVERY:
                 self._score_completed()
-            if self._flights.is_backlog_full:
+            if self._pending.is_backlog_full:
                 return
         self._are_all_begun = True
 
-    def _known(self, request: Request) -> Response | None:
+    def _find_stored(self, request: Request) -> Response | None:
         """Return the stored answer to a request, or None."""
         response = self._journal.get(request.id, request.key)
         if response is not None:
@@ -187,13 +187,13 @@ class Execution:
     def _store(self, response: Response) -> None:
         waiting = self._waiting.pop(response.key)
         first = True
-        for flight, index in waiting:
-            request_id = flight.requests[index].id
+        for pending, index in waiting:
+            request_id = pending.requests[index].id
             journaled = (
                 response if first else Response(request_id, response.key, response.outcome, cached=True)
             )
             self._journal.append(journaled)
-            self._answer(flight, index, journaled, is_asked=first)
+            self._answer(pending, index, journaled, is_from_model=first)
             self.tally.n_shared += not first
             first = False
         if not isinstance(response.outcome, Failure):
@@ -216,48 +216,50 @@ class Execution:
         return methods.get(request.track) or methods.setdefault(request.track, MethodPace())
 
     def _answer(
-        self, flight: PendingSample, index: int, response: Response, *, is_asked: bool = False
+        self, pending: PendingSample, index: int, response: Response, *, is_from_model: bool = False
     ) -> None:
         self.tally.n_answered += 1
-        pace = self._pace(flight.requests[index])
+        pace = self._pace(pending.requests[index])
         pace.n_answered += 1
-        if is_asked:
+        if is_from_model:
             pace.time(response.seconds)
-        if self._flights.answered(flight, index, response):
+        if self._pending.add_answer(pending, index, response):
             self.tally.n_done += 1
 
     def _score_completed(self) -> None:
         """Score and write the completed samples, in order."""
-        if self._flights.has_completed:
+        if self._pending.has_completed:
             with measuring("score"):
-                for flight in self._flights.landed():
-                    self._score(flight)
+                for pending in self._pending.pop_completed():
+                    self._score(pending)
         self._on_progress(self.tally)
 
-    def _score(self, flight: PendingSample) -> None:
+    def _score(self, pending: PendingSample) -> None:
         answers = [
             AnsweredRequest(request, response)
-            for request, response in zip(flight.requests, flight.answers, strict=True)
+            for request, response in zip(pending.requests, pending.answers, strict=True)
             if response is not None
         ]
         scores: list[Score] = []
-        task = flight.task.spec.name
+        task = pending.task.spec.name
         for scorer in self._scorers[task]:
-            score = self._scored(scorer, task, flight.sample, answers)
+            score = self._score_sample(scorer, task, pending.sample, answers)
             self._aggregator.add(score)
             scores.append(score)
         for late in self._corpus_scorers[task]:
-            self._defer_sample(late, task, flight.sample, answers)
+            self._defer_sample(late, task, pending.sample, answers)
         # The error of a failed request is more informative than that of the score that failed because of it.
         self._count(answers)
         self._note_failures(scores)
         if self._failed and not self._corpus_scorers[task]:
-            self._failed.discard((task, flight.sample.id))
+            self._failed.discard((task, pending.sample.id))
         landed = self.tally.landed
         landed[task] = landed.get(task, 0) + 1
-        self._sink.write(task, flight.sample, flight.requests, scores)
+        self._sink.write(task, pending.sample, pending.requests, scores)
 
-    def _scored(self, scorer: Scorer, task: str, sample: Sample, answers: Sequence[AnsweredRequest]) -> Score:
+    def _score_sample(
+        self, scorer: Scorer, task: str, sample: Sample, answers: Sequence[AnsweredRequest]
+    ) -> Score:
         """Return a sample's score, or a failed score if the scorer raises."""
         try:
             return scorer.score(sample, _select_track(scorer.track, answers))
@@ -272,7 +274,7 @@ class Execution:
     ) -> None:
         """Pass a sample to a corpus scorer. A list with a missing sample is not scored."""
         if scorer is self._corpus_scorers[task][0]:
-            self._held.setdefault(task, []).append(DeferredSample.of(sample))
+            self._deferred.setdefault(task, []).append(DeferredSample.of(sample))
         if (task, scorer.track) in self._lost:
             return
         try:
@@ -282,7 +284,7 @@ class Execution:
                 raise
             self._lost[task, scorer.track] = str(describe_scoring_problem(error, task, scorer.track))
 
-    def _finished(self, scorer: CorpusScorer | RunningScorer, task: str) -> Evaluation:
+    def _finish_scorer(self, scorer: CorpusScorer | RunningScorer, task: str) -> Evaluation:
         """Return the results of a scorer over all samples. If it raises, the method has no score."""
         why = self._lost.get((task, scorer.track))
         if why is None:
@@ -293,16 +295,16 @@ class Execution:
                     raise
                 why = str(describe_scoring_problem(error, task, scorer.track))
         self._aggregator.lose(task, scorer.track, why)
-        return Evaluation(make_failed_scores(self._held.get(task, ()), task, scorer.track, why))
+        return Evaluation(make_failed_scores(self._deferred.get(task, ()), task, scorer.track, why))
 
     def _score_corpora(self) -> None:
         """Score the tracks that need all samples, and collect the results of running scorers."""
         for task, running in self._scorers.items():
             for scorer in running:
                 if isinstance(scorer, RunningScorer):
-                    self._aggregator.take(self._finished(scorer, task)._replace(scores=()))
+                    self._aggregator.take(self._finish_scorer(scorer, task)._replace(scores=()))
         for task, scorers in self._corpus_scorers.items():
-            evaluations = [self._finished(scorer, task) for scorer in scorers]
+            evaluations = [self._finish_scorer(scorer, task) for scorer in scorers]
             if scorers and (n := self.tally.landed.get(task, 0)) >= _MANY_DEFERRED:
                 note = f"{task}: {n:,} samples were kept in memory until all were answered"
                 self._scoring_notes.append(f"{note}, because its metrics need the whole list")

@@ -69,7 +69,7 @@ class BackendJudge:
         outcomes: dict[str, Completion | Failure] = {}
         waiting: dict[str, int] = {}
         self.tally.n_prompts += len(prompts)
-        for response in self._backend.run(self._owed(prompts, keys, outcomes, waiting)):
+        for response in self._backend.run(self._iterate_missing(prompts, keys, outcomes, waiting)):
             self._settle(response, outcomes, waiting)
         return [outcomes[key] for key in keys]
 
@@ -77,7 +77,7 @@ class BackendJudge:
     def _identity(self) -> ModelIdentity:
         return self._backend.identity()  # Can hash weight files, so do it once and only if needed.
 
-    def _owed(
+    def _iterate_missing(
         self,
         prompts: Sequence[Prompt],
         keys: list[str],
@@ -97,7 +97,7 @@ class BackendJudge:
             elif request.key in outcomes:
                 self.tally.n_shared += 1
                 self._count(outcomes[request.key], 1)
-            elif (known := self._known(request)) is not None:
+            elif (known := self._find_stored(request)) is not None:
                 outcomes[request.key] = known
                 self._count(known, 1)
             else:
@@ -121,7 +121,7 @@ class BackendJudge:
             return prompt
         return "\n\n".join(message.text for message in prompt) + "\n\n"
 
-    def _known(self, request: Request) -> Completion | Failure | None:
+    def _find_stored(self, request: Request) -> Completion | Failure | None:
         """Return the stored reply to a request, or None."""
         if (remembered := self._remembered.get(request.key)) is not None:
             self.tally.n_shared += 1

@@ -41,7 +41,7 @@ class LimitedTask:
         )
 
     @property
-    def whole(self) -> Task:
+    def unlimited(self) -> Task:
         """Return the task without the limit."""
         return self._task
 
@@ -65,7 +65,7 @@ class LimitedTask:
                 self._drawn = self._draw()
             return iter(self._drawn)
         if self._ids is None:
-            self._ids = self._limit.chosen((sample.id for sample in self._task.samples()), self._seed)
+            self._ids = self._limit.select_ids((sample.id for sample in self._task.samples()), self._seed)
         chosen = self._ids
         return (sample for sample in self._task.samples() if sample.id in chosen)
 

@@ -82,7 +82,7 @@ class LineIndex:
         import numpy as np
 
         order = np.argsort(self._hashes.numbers(), kind="stable")
-        hashes, places = self._hashes.taken(order), self._places.taken(order)
+        hashes, places = self._hashes.take_order(order), self._places.take_order(order)
         self._n_names = 1 + int(np.count_nonzero(hashes[1:] != hashes[:-1]))
         # Python reads numbers from a memory view several times faster than from a numpy array.
         return cast(Sequence[int], hashes.data), cast(Sequence[int], places.data)
@@ -117,7 +117,7 @@ class _Column:
             self._store()
         return np.memmap(self._file, dtype=np.int64, mode="r+")
 
-    def taken(self, order: Numbers) -> Numbers:
+    def take_order(self, order: Numbers) -> Numbers:
         """Return the numbers in another order, and release them here."""
         import numpy as np
 

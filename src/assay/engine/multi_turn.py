@@ -31,12 +31,12 @@ class _Conversation(msgspec.Struct):
     latency_s: float = 0.0
     first_s: float = 0.0
 
-    def answered(self, outcome: Outcome) -> Response:
+    def build_response(self, outcome: Outcome) -> Response:
         """Return the response to the whole conversation."""
         id_, key = self.request.id, self.request.key
         return Response(id_, key, outcome, self.seconds, latency_s=self.latency_s, first_s=self.first_s)
 
-    def joined(self) -> Completion:
+    def join_answers(self) -> Completion:
         """Return all answers as one completion."""
         is_cut = any(answer.finish is Finish.LENGTH for answer in self.answers)
         output = msgspec.structs.replace(
@@ -54,7 +54,7 @@ class MultiTurnRunner:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._talks: dict[str, _Conversation] = {}
-        self._owed: deque[Request] = deque()
+        self._unsent: deque[Request] = deque()
         """Turns that can be sent now."""
 
     @property
@@ -70,25 +70,25 @@ class MultiTurnRunner:
             else:
                 yield response
         # The last answers arrived after the backend had stopped pulling requests.
-        while self._owed:
-            for response in self._backend.run(list(self._waiting())):
+        while self._unsent:
+            for response in self._backend.run(list(self._pop_turns())):
                 yield from self._settle_turn(response)
 
     def _feed(self, requests: Iterable[Request]) -> Iterator[Request]:
         for request in requests:
-            if self._owed:
-                yield from self._waiting()
+            if self._unsent:
+                yield from self._pop_turns()
             if isinstance(request.ask, Generate) and request.ask.turns:
-                yield self._asked(_Conversation(request, request.ask, request.ask.prompt, []))
+                yield self._build_turn(_Conversation(request, request.ask, request.ask.prompt, []))
             else:
                 yield request
-        yield from self._waiting()
+        yield from self._pop_turns()
 
-    def _waiting(self) -> Iterator[Request]:
-        while self._owed:
-            yield self._owed.popleft()
+    def _pop_turns(self) -> Iterator[Request]:
+        while self._unsent:
+            yield self._unsent.popleft()
 
-    def _asked(self, talk: _Conversation) -> Request:
+    def _build_turn(self, talk: _Conversation) -> Request:
         """Return the request for the next answer of a conversation."""
         id_ = f"{talk.request.id}#{len(talk.answers)}"
         turn = msgspec.structs.replace(
@@ -110,16 +110,16 @@ class MultiTurnRunner:
         talk.first_s = talk.first_s or response.first_s
         outcome = response.outcome
         if not isinstance(outcome, Completion):
-            yield talk.answered(_name_failed_turn(outcome, len(talk.answers) + 1))
+            yield talk.build_response(_name_failed_turn(outcome, len(talk.answers) + 1))
             return
         talk.answers.append(outcome.outputs[0])
         talk.n_prompt_tokens += outcome.n_prompt_tokens
         if len(talk.answers) > len(talk.ask.turns):
-            yield talk.answered(talk.joined())
+            yield talk.build_response(talk.join_answers())
             return
         turn = talk.ask.turns[len(talk.answers) - 1]
         talk.prompt = append_turn(talk.prompt, outcome.outputs[0].text, turn)
-        self._owed.append(self._asked(talk))
+        self._unsent.append(self._build_turn(talk))
 
 
 def _name_failed_turn(outcome: Outcome, turn: int) -> Failure:

@@ -17,8 +17,8 @@ from assay.core.response import Response
 from assay.core.sample import Sample
 from assay.core.task import Task
 
-MOST_HELD = 65_536
-MOST_HELD_CHARS = 64_000_000
+MOST_WAITING = 65_536
+MOST_WAITING_CHARS = 64_000_000
 """Maximum samples that wait for others, and maximum characters of their prompts. Workers process at most half
 of this concurrently, so workers of different speeds do not block each other."""
 
@@ -30,8 +30,8 @@ class PendingSample(msgspec.Struct):
     sample: Sample
     requests: Sequence[Request]
     answers: list[Response | None]
-    n_owed: int
-    n_held_chars: int | None = None
+    n_missing: int
+    n_waiting_chars: int | None = None
     """The characters of its prompts, if it is complete while an earlier sample is not."""
 
 
@@ -39,44 +39,44 @@ class PendingSamples:
     """All samples in progress."""
 
     def __init__(self) -> None:
-        self._under_way: deque[PendingSample] = deque()
-        self._n_held = 0
-        self._n_held_chars = 0
+        self._in_progress: deque[PendingSample] = deque()
+        self._n_waiting = 0
+        self._n_waiting_chars = 0
 
     def begin(self, task: Task, sample: Sample, requests: Sequence[Request]) -> PendingSample:
         """Add a sample after all others."""
-        flight = PendingSample(task, sample, requests, [None] * len(requests), len(requests))
-        self._under_way.append(flight)
-        return flight
+        pending = PendingSample(task, sample, requests, [None] * len(requests), len(requests))
+        self._in_progress.append(pending)
+        return pending
 
-    def answered(self, flight: PendingSample, index: int, response: Response) -> bool:
+    def add_answer(self, pending: PendingSample, index: int, response: Response) -> bool:
         """Add an answer; return whether it was the last one of its sample."""
-        flight.answers[index] = response
-        flight.n_owed -= 1
-        if flight.n_owed:
+        pending.answers[index] = response
+        pending.n_missing -= 1
+        if pending.n_missing:
             return False
-        if flight is not self._under_way[0]:
-            flight.n_held_chars = sum([count_chars(request.ask.prompt) for request in flight.requests])
-            self._n_held += 1
-            self._n_held_chars += flight.n_held_chars
+        if pending is not self._in_progress[0]:
+            pending.n_waiting_chars = sum([count_chars(request.ask.prompt) for request in pending.requests])
+            self._n_waiting += 1
+            self._n_waiting_chars += pending.n_waiting_chars
         return True
 
     @property
     def is_backlog_full(self) -> bool:
         """Whether too many samples wait for the first one to start another."""
-        return self._n_held >= MOST_HELD or self._n_held_chars >= MOST_HELD_CHARS
+        return self._n_waiting >= MOST_WAITING or self._n_waiting_chars >= MOST_WAITING_CHARS
 
     @property
     def has_completed(self) -> bool:
         """Whether the first sample is complete."""
-        return bool(self._under_way) and not self._under_way[0].n_owed
+        return bool(self._in_progress) and not self._in_progress[0].n_missing
 
-    def landed(self) -> Iterator[PendingSample]:
+    def pop_completed(self) -> Iterator[PendingSample]:
         """Yield the completed samples up to the first incomplete one."""
-        under_way = self._under_way
-        while under_way and not under_way[0].n_owed:
-            flight = under_way.popleft()
-            if flight.n_held_chars is not None:
-                self._n_held -= 1
-                self._n_held_chars -= flight.n_held_chars
-            yield flight
+        under_way = self._in_progress
+        while under_way and not under_way[0].n_missing:
+            pending = under_way.popleft()
+            if pending.n_waiting_chars is not None:
+                self._n_waiting -= 1
+                self._n_waiting_chars -= pending.n_waiting_chars
+            yield pending

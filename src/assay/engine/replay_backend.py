@@ -20,7 +20,7 @@ from assay.core.task import Task, TaskSpec
 from assay.engine.journal import ResponseLines, describe_damage, read_response
 from assay.engine.line_index import LineIndex
 
-NOT_ASKED = "not_asked"
+NOT_SENT = "not_asked"
 
 ShotCounts = Mapping[tuple[str, str], Mapping[str, int]]
 """For samples (task, id) with fewer examples than requested: the number of examples of each track."""
@@ -89,7 +89,7 @@ class StoredModel:
         self._answers = answers
         self._notes = (*answers.notes, *notes)
         self.specs = {spec.name: spec for spec in specs}
-        self._n_not_asked = 0
+        self._n_not_sent = 0
 
     @property
     def card(self) -> ModelCard:
@@ -109,9 +109,9 @@ class StoredModel:
         for request in requests:
             failure = self._answers.failure(request.key)
             if failure is None:
-                self._n_not_asked += 1
+                self._n_not_sent += 1
                 failure = Failure(
-                    NOT_ASKED, "this request was never sent to the model, so no answer is stored"
+                    NOT_SENT, "this request was never sent to the model, so no answer is stored"
                 )
             yield Response(request.id, request.key, failure)
 
@@ -134,11 +134,11 @@ class StoredModel:
 
     def notes(self) -> Sequence[str]:
         """Return a note about requests that were never sent."""
-        if not self._n_not_asked:
+        if not self._n_not_sent:
             return self._notes
         return (
             *self._notes,
-            f"{self._n_not_asked:,} requests were never sent to the model and count as failed; "
+            f"{self._n_not_sent:,} requests were never sent to the model and count as failed; "
             "the prompts or the rows have changed, or the run did not include all of them",
         )
 
@@ -164,7 +164,7 @@ class ScoringJournal:
     def append(self, response: Response) -> None:
         """Store a response, unless it says that the request was never sent."""
         outcome = response.outcome
-        if not (isinstance(outcome, Failure) and outcome.kind == NOT_ASKED):
+        if not (isinstance(outcome, Failure) and outcome.kind == NOT_SENT):
             self._journal.append(response)
 
     def flush(self) -> None:

@@ -183,7 +183,7 @@ class _Transfer:
             client.hf_hub_download(
                 self._repository.name, file.path, repo_type=self._repository.kind, revision=self._commit
             )
-            self._arrived(file.size)
+            self._count_bytes(file.size)
             return
         locks = self._repository.folder.parent / ".locks" / self._repository.folder.name
         for folder in (locks, blob.parent):
@@ -224,13 +224,13 @@ class _Transfer:
             client.utils.hf_raise_for_status(answer)
             continues = answer.status_code == 206
             if have and not continues:
-                self._arrived(-have)
+                self._count_bytes(-have)
             with part.open("ab" if continues else "wb", buffering=0) as target:
                 for chunk in answer.iter_bytes(_CHUNK):
                     target.write(chunk)
-                    self._arrived(len(chunk))
+                    self._count_bytes(len(chunk))
 
-    def _arrived(self, n: int) -> None:
+    def _count_bytes(self, n: int) -> None:
         with self._lock:
             self._n_done += n
         if self._stop.is_set():

@@ -82,13 +82,13 @@ class Repository:
         if is_offline():
             return self._cached_snapshot()
         try:
-            return self.listed()
+            return self.list_files()
         except HubTrouble as trouble:
             if not trouble.may_pass or (commit := self.cached_commit()) is None:
                 raise
             return self._read_cache(commit)._replace(unreached=trouble.detail)
 
-    def listed(self, *, with_sizes: bool = True) -> Snapshot:
+    def list_files(self, *, with_sizes: bool = True) -> Snapshot:
         """Return the revision's current commit with its files, as listed by the hub."""
         for wait_s in (*_RETRY_WAITS_S, None):
             try:

@@ -61,13 +61,13 @@ class Database:
         return _format_url(self._engine.url)
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def begin_read(self) -> Iterator[Connection]:
         """Read a consistent state of the database."""
         with self._translating_errors(), self._engine.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def begin_write(self) -> Iterator[Connection]:
         """Change the database in one transaction; SQLite has one writer at a time."""
         options = {"is_writer": True}
         with (

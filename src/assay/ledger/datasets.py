@@ -48,12 +48,12 @@ class Datasets:
 
     def add(self, dataset: RegisteredDataset) -> RegisteredDataset:
         """Register a dataset under a unique name."""
-        with self._database.writing() as connection:
+        with self._database.begin_write() as connection:
             return self._insert(connection, dataset)
 
     def replace_folders(self, datasets: Sequence[RegisteredDataset]) -> None:
         """Replace the datasets of folders by those found now; uploads are not changed."""
-        with self._database.writing() as connection:
+        with self._database.begin_write() as connection:
             self._database.take_turns(connection)
             connection.execute(_datasets.delete().where(_c.provenance == Provenance.FOLDER))
             for dataset in datasets:
@@ -64,7 +64,7 @@ class Datasets:
         if "\0" in name:
             # PostgreSQL accepts no such text, not even in a query.
             raise self._build_unknown_error(name)
-        with self._database.reading() as connection:
+        with self._database.begin_read() as connection:
             row = connection.execute(sqlalchemy.select(_datasets).where(_c.name == name)).one_or_none()
         if row is None:
             raise self._build_unknown_error(name)
@@ -72,7 +72,7 @@ class Datasets:
 
     def every(self) -> list[RegisteredDataset]:
         """Return all datasets, by name."""
-        with self._database.reading() as connection:
+        with self._database.begin_read() as connection:
             rows = connection.execute(sqlalchemy.select(_datasets))
             # Sorted here, because databases order names differently.
             return sorted(map(_dataset, rows), key=lambda dataset: dataset.name)
@@ -96,7 +96,7 @@ class Datasets:
             raise StoreError(
                 Problem("TEAM-042", what, "remove its file from the folder, and restart the server")
             )
-        with self._database.writing() as connection:
+        with self._database.begin_write() as connection:
             if require is not None:
                 self._database.take_turns(connection)
                 require(connection)

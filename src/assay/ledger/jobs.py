@@ -104,7 +104,7 @@ class JobQueue:
 
     def submit(self, request: JobRequest, require: Callable[[Connection], None] | None = None) -> Job:
         """Add a job to the queue, unless `require` raises; both happen in one transaction."""
-        with self._database.writing() as connection:
+        with self._database.begin_write() as connection:
             if require is not None:
                 self._database.take_turns(connection)
                 require(connection)
@@ -130,12 +130,12 @@ class JobQueue:
 
     def get(self, number: int) -> Job:
         """Return a job, or raise TEAM-001."""
-        with self._database.reading() as connection:
+        with self._database.begin_read() as connection:
             return _get_job(connection, number)
 
     def find(self, number: int) -> Job | None:
         """Return a job; None if it does not exist."""
-        with self._database.reading() as connection:
+        with self._database.begin_read() as connection:
             return _find_job(connection, number)
 
     def jobs(
@@ -147,7 +147,7 @@ class JobQueue:
             query = query.where(_c.state.in_(states))
         if before is not None:
             query = query.where(_c.id < before)
-        with self._database.reading() as connection:
+        with self._database.begin_read() as connection:
             return [_job(row) for row in connection.execute(query)]
 
     def count(self, states: Collection[JobState], submitted_by: str | None = None) -> int:
@@ -155,14 +155,14 @@ class JobQueue:
         query = sqlalchemy.select(sqlalchemy.func.count()).where(_c.state.in_(states))
         if submitted_by is not None:
             query = query.where(_c.submitted_by == submitted_by)
-        with self._database.reading() as connection:
+        with self._database.begin_read() as connection:
             number: int = connection.execute(query).scalar_one()
             return number
 
     def revision(self) -> tuple[int, ...]:
         """Return numbers that change with any change of a job, for watching all jobs."""
         parts = (sqlalchemy.func.count(), sqlalchemy.func.max(_c.id), sqlalchemy.func.sum(_c.version))
-        with self._database.reading() as connection:
+        with self._database.begin_read() as connection:
             return tuple(connection.execute(sqlalchemy.select(*parts)).one())
 
     def claim(self, worker: str, *, lease_s: float = LEASE_S) -> Claim | None:
@@ -170,7 +170,7 @@ class JobQueue:
         # Idle workers only read, so that SQLite writers do not wait for them.
         if not self._has_work():
             return None
-        with self._database.writing() as connection:
+        with self._database.begin_write() as connection:
             now = self._database.now(connection)
             _release_claims(connection, now, _has_expired(now))
             waiting = (
@@ -208,7 +208,7 @@ class JobQueue:
 
         `has_advanced`: there is a new answer, so a later loss does not show that the job is impossible.
         """
-        with self._database.writing() as connection:
+        with self._database.begin_write() as connection:
             now = self._database.now(connection)
             renewal = (
                 _jobs.update()
@@ -223,7 +223,7 @@ class JobQueue:
 
     def finish(self, claim: Claim, state: JobState, problems: Sequence[Problem] = ()) -> None:
         """End a job as complete, failed or stopped."""
-        with self._database.writing() as connection:
+        with self._database.begin_write() as connection:
             ended = _build_update(_is_current_claim(claim)).values(
                 state=state,
                 problems=_encode_json(problems),
@@ -236,13 +236,13 @@ class JobQueue:
 
     def release(self, claim: Claim) -> None:
         """Return an unfinished job to the queue, without counting a loss; a stopping job is stopped."""
-        with self._database.writing() as connection:
+        with self._database.begin_write() as connection:
             now = self._database.now(connection)
             self._apply_change(connection, claim, _build_release(_is_current_claim(claim), now))
 
     def lose(self, claim: Claim) -> None:
         """Return a job to the queue after its process died; after too many losses it has failed."""
-        with self._database.writing() as connection:
+        with self._database.begin_write() as connection:
             now = self._database.now(connection)
             is_hopeless = sqlalchemy.and_(_c.state == JobState.RUNNING, _c.n_lost + 1 >= LOSSES_AT_MOST)
             connection.execute(
@@ -259,12 +259,12 @@ class JobQueue:
 
     def release_worker(self, worker: str) -> None:
         """Release the jobs of a dead worker before their leases expire."""
-        with self._database.writing() as connection:
+        with self._database.begin_write() as connection:
             _release_claims(connection, self._database.now(connection), _c.worker == worker)
 
     def release_expired(self) -> None:
         """Release the jobs whose workers stopped reporting; `claim` does this too."""
-        with self._database.writing() as connection:
+        with self._database.begin_write() as connection:
             now = self._database.now(connection)
             _release_claims(connection, now, _has_expired(now))
 
@@ -282,7 +282,7 @@ class JobQueue:
 
     def stop(self, number: int) -> Job:
         """Remove a job from the queue, or ask its worker to stop; an ended job is not changed."""
-        with self._database.writing() as connection:
+        with self._database.begin_write() as connection:
             now = self._database.now(connection)
             waits = _c.state == JobState.QUEUED
             # One statement: between two, a worker could release the job and miss the request to stop.
@@ -296,7 +296,7 @@ class JobQueue:
 
     def resume(self, number: int) -> Job:
         """Return a stopped or failed job to the queue; it resumes from its stored answers."""
-        with self._database.writing() as connection:
+        with self._database.begin_write() as connection:
             again = _build_update(_c.id == number, _c.state.in_((JobState.STOPPED, JobState.FAILED)))
             result = connection.execute(
                 again.values(state=JobState.QUEUED, finished_at=None, problems="[]", n_lost=0)
@@ -308,7 +308,7 @@ class JobQueue:
 
     def delete(self, number: int) -> Job:
         """Delete a job that no worker has claimed; return it."""
-        with self._database.writing() as connection:
+        with self._database.begin_write() as connection:
             job = _get_job(connection, number)
             deletion = _jobs.delete().where(_c.id == number, _c.state.not_in(ACTIVE_STATES))
             if not connection.execute(deletion).rowcount:
@@ -316,7 +316,7 @@ class JobQueue:
             return job
 
     def _has_work(self) -> bool:
-        with self._database.reading() as connection:
+        with self._database.begin_read() as connection:
             is_expired = _has_expired(self._database.now(connection))
             query = sqlalchemy.select(_c.id).where((_c.state == JobState.QUEUED) | is_expired).limit(1)
             return connection.execute(query).first() is not None

@@ -40,7 +40,7 @@ class Models:
 
     def add(self, model: RegisteredModel) -> RegisteredModel:
         """Register a model. Rejects a name that is in use, because evaluations refer to it."""
-        with self._database.writing() as connection:
+        with self._database.begin_write() as connection:
             registered = msgspec.structs.replace(model, registered_at=self._database.now(connection))
             row = {
                 **msgspec.structs.asdict(registered),
@@ -60,7 +60,7 @@ class Models:
         if "\0" in name:
             # PostgreSQL accepts no such text, not even in a query.
             raise self._build_unknown_error(name)
-        with self._database.reading() as connection:
+        with self._database.begin_read() as connection:
             row = connection.execute(sqlalchemy.select(_models).where(_c.name == name)).one_or_none()
         if row is None:
             raise self._build_unknown_error(name)
@@ -68,14 +68,14 @@ class Models:
 
     def every(self) -> list[RegisteredModel]:
         """Return all models, by name."""
-        with self._database.reading() as connection:
+        with self._database.begin_read() as connection:
             rows = connection.execute(sqlalchemy.select(_models))
             return sorted(map(_model, rows), key=lambda model: model.name)
 
     def delete(self, name: str) -> None:
         """Delete a model; its evaluations stay."""
         model = self.get(name)
-        with self._database.writing() as connection:
+        with self._database.begin_write() as connection:
             connection.execute(_models.delete().where(_c.name == model.name))
 
     def _build_unknown_error(self, name: str) -> StoreError:

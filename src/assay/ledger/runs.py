@@ -139,7 +139,7 @@ class RunIndex:
         """Store a run in one transaction, replacing the previous entry of the same folder."""
         run = entry.run
         try:
-            with self._database.writing() as connection:
+            with self._database.begin_write() as connection:
                 # Locks the run's row first, so that two readers of the same folder write one after the other.
                 key = upsert(connection, _runs, ("host", "root", "name"), _row(run))
                 for table in (_metrics, _samples, _values):
@@ -160,26 +160,26 @@ class RunIndex:
 
     def remove(self, host: str, root: str, names: Collection[str]) -> None:
         """Delete runs whose folders no longer exist."""
-        with self._database.writing() as connection:
+        with self._database.begin_write() as connection:
             for name in names:
                 connection.execute(_runs.delete().where(*_place(host, root), _runs.c.name == name))
 
     def stamps(self, host: str, root: str) -> dict[str, str]:
         """Return the indexed runs of one folder: the name and the stamp of each."""
         query = sqlalchemy.select(_runs.c.name, _runs.c.stamp).where(*_place(host, root))
-        with self._database.reading() as connection:
+        with self._database.begin_read() as connection:
             return {row.name: row.stamp for row in connection.execute(query)}
 
     def revision(self) -> str:
         """Return a hash that changes with any change of the index."""
         query = sqlalchemy.select(_runs.c.id, _runs.c.stamp).order_by(_runs.c.id)
-        with self._database.reading() as connection:
+        with self._database.begin_read() as connection:
             return digest([tuple(row) for row in connection.execute(query)])
 
     def runs(self) -> list[IndexEntry]:
         """Return every run, the earliest first."""
         query = sqlalchemy.select(_runs.c.id, _runs.c.facts)
-        with self._database.reading() as connection:
+        with self._database.begin_read() as connection:
             entries = [
                 IndexEntry(row.id, msgspec.json.decode(row.facts, type=IndexedRun))
                 for row in connection.execute(query)
@@ -193,7 +193,7 @@ class RunIndex:
         """Return the metrics of every run, by the run's key."""
         query = sqlalchemy.select(_metrics.c.run, *(_metrics.c[name] for name in _METRIC_COLUMNS))
         metrics: dict[int, list[Metric]] = {}
-        with self._database.reading() as connection:
+        with self._database.begin_read() as connection:
             for row in connection.execute(query.order_by(_metrics.c.run, _metrics.c.place)):
                 metric = Metric(**dict(zip(_METRIC_COLUMNS, row[1:], strict=True)))
                 metrics.setdefault(row.run, []).append(metric)
@@ -211,7 +211,7 @@ class RunIndex:
             .where(_values.c.run == key, _values.c.task == task)
             .where(_values.c.method == method, _values.c.metric == metric)
         )
-        with self._database.reading() as connection:
+        with self._database.begin_read() as connection:
             row = connection.execute(query).one_or_none()
         if row is None:
             return None

@@ -12,7 +12,7 @@ from sqlalchemy import Column, Connection, Engine, Integer, MetaData, Table, tex
 from assay.core.errors import Problem, StoreError
 
 METADATA = MetaData()
-VERSION = 1
+VERSION = 2
 
 _schema = Table("assay_schema", METADATA, Column("version", Integer, nullable=False))
 _ONE_AT_A_TIME = 0x4153534159
@@ -36,6 +36,10 @@ def migrate_schema(engine: Engine) -> None:
         if version < 1:
             METADATA.create_all(connection)
             connection.execute(_schema.insert().values(version=VERSION))
+        elif version < VERSION:
+            # Version 2: tags and notes.
+            METADATA.tables["assay_annotations"].create(connection, checkfirst=True)
+            connection.execute(_schema.update().values(version=VERSION))
 
 
 def _version(connection: Connection) -> int:

@@ -50,7 +50,7 @@ class Tokens:
     def add(self, name: str, role: Role, *, lasts_s: float | None = None) -> str:
         """Create a token and return it. It cannot be shown again."""
         number, secret = secrets.token_hex(4), secrets.token_urlsafe(32)
-        with self._database.writing() as connection:
+        with self._database.begin_write() as connection:
             now = self._database.now(connection)
             row = {
                 "id": number,
@@ -76,7 +76,7 @@ class Tokens:
         is_number = number.isascii() and number.isalnum()
         if len(token) > _LONGEST or beginning != _BEGINNING or not is_number:
             return None
-        with self._database.reading() as connection:
+        with self._database.begin_read() as connection:
             row = connection.execute(sqlalchemy.select(_tokens).where(_c.id == number)).one_or_none()
             now = self._database.now(connection)
         # The same work without a row, so that the duration reveals nothing.
@@ -87,13 +87,13 @@ class Tokens:
 
     def every(self) -> list[Token]:
         """Return all tokens, by name."""
-        with self._database.reading() as connection:
+        with self._database.begin_read() as connection:
             rows = connection.execute(sqlalchemy.select(_tokens))
             return sorted(map(_token, rows), key=lambda token: token.name)
 
     def revoke(self, name: str) -> None:
         """Revoke a token immediately."""
-        with self._database.writing() as connection:
+        with self._database.begin_write() as connection:
             if not connection.execute(_tokens.delete().where(_c.name == name)).rowcount:
                 what = f"there is no token {name!r}"
                 raise StoreError(Problem("TEAM-021", what, "run `assay serve token list` to see the tokens"))

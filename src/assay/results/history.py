@@ -90,7 +90,7 @@ class ScoringHistory:
         raise StoreError(Problem("RESCORE-007", what, fix, Origin(str(self._folder))))
 
     @property
-    def own(self) -> Path:
+    def own_folder(self) -> Path:
         """The folder with the run's own manifest and scores."""
         own = self._own_entry()
         return self._folder if own is None or self.current is None else own.path

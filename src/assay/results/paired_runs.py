@@ -98,9 +98,9 @@ class PairedRuns:
             measures = dict.fromkeys(one for pair in pairs for one in pair.measures(headlines_only))
             # Scorings with different headline metrics are one comparison, as runs with the same metric are.
             joint = [(pair, one) for pair in pairs for one in measures if one == pair.main_measure]
-            found += self._compared(cell, joint)
+            found += self._compare_sides(cell, joint)
             for one in measures:
-                found += self._compared(
+                found += self._compare_sides(
                     cell,
                     [(pair, one) for pair in pairs if pair.has_measure(one) and one != pair.main_measure],
                 )
@@ -124,11 +124,13 @@ class PairedRuns:
             both_ways.append(list(zip(*scores, strict=True)))
         return both_ways[0], both_ways[1]
 
-    def _compared(self, cell: _Cell, pairs: Sequence[tuple[_SidePair, _Measure]]) -> list[MetricComparison]:
+    def _compare_sides(
+        self, cell: _Cell, pairs: Sequence[tuple[_SidePair, _Measure]]
+    ) -> list[MetricComparison]:
         """Compare pairs of sides in one metric, with p-values corrected for the number of pairs."""
         return _correct_p_values(
             [
-                pair.compared(one, self._facts.get((cell.task, one.first), _MetricFacts()))
+                pair.compare(one, self._facts.get((cell.task, one.first), _MetricFacts()))
                 for pair, one in pairs
             ]
         )
@@ -272,7 +274,7 @@ class _SidePair:
             measure.first in self.a.ratios and measure.second in self.b.ratios
         )
 
-    def compared(self, measure: _Measure, facts: _MetricFacts) -> MetricComparison:
+    def compare(self, measure: _Measure, facts: _MetricFacts) -> MetricComparison:
         """Compare one metric over the samples that have a value on both sides."""
         metric = measure.first
         values_a = _values(self.a, metric)[self.rows_a]

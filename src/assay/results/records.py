@@ -51,7 +51,8 @@ class AskRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """Index into the sample's contexts."""
     text: str = ""
     """SPAN: the scored text, which follows the context."""
-    leads: bool = True
+    scores_first_token: bool = msgspec.field(default=True, name="leads")
+    """SPAN: see `Span.scores_first_token`."""
     windows: Windows | None = None
     """SPAN: how the text is split into windows."""
     labels: tuple[tuple[str, ...], ...] = ()
@@ -80,7 +81,7 @@ class SampleRecord(msgspec.Struct, frozen=True, omit_defaults=True):
         if record.kind is Kind.SPAN:
             before = final_text(context)
             whole = replace_final_text(context, before + record.text)
-            return Span(whole, len(before), record.leads, record.windows)
+            return Span(whole, len(before), record.scores_first_token, record.windows)
         if record.kind is Kind.LABELS:
             return Labels(context, record.labels)
         return Generate(context, record.sampling or Sampling(), record.turns)
@@ -92,14 +93,14 @@ def build_sample_record(task: str, sample: Sample, requests: Sequence[Request]) 
     asks: list[AskRecord] = []
     for request in requests:
         ask = request.ask
-        context, text, leads, windows = ask.prompt, "", True, None
+        context, text, scores_first, windows = ask.prompt, "", True, None
         labels: tuple[tuple[str, ...], ...] = ()
         sampling: Sampling | None = None
         turns: tuple[str, ...] = ()
         if isinstance(ask, Span):
             whole = final_text(ask.prompt)
             context, text = replace_final_text(ask.prompt, whole[: ask.start]), whole[ask.start :]
-            leads, windows = ask.leads, ask.windows
+            scores_first, windows = ask.scores_first_token, ask.windows
         elif isinstance(ask, Labels):
             labels = ask.labels
         else:
@@ -113,7 +114,7 @@ def build_sample_record(task: str, sample: Sample, requests: Sequence[Request]) 
                 ask.kind,
                 contexts.setdefault(strip_media_data(context), len(contexts)),
                 text,
-                leads,
+                scores_first,
                 windows,
                 labels,
                 sampling,

@@ -101,7 +101,7 @@ class RunList:
         self._listing = RunListing("", {}, b"")
         self._looked = float("-inf")
 
-    def listing(self) -> RunListing:
+    def list_runs(self) -> RunListing:
         """Return the list, at most half a second old; while another thread updates it, the last one."""
         if self._lock.acquire(blocking=not self._listing.revision):
             try:
@@ -114,7 +114,7 @@ class RunList:
 
     def folder(self, name: str) -> Path | None:
         """Return the folder of a run by name; None if there is none."""
-        folder = self._listing.folders.get(name) or self.listing().folders.get(name)
+        folder = self._listing.folders.get(name) or self.list_runs().folders.get(name)
         return folder if folder is not None and is_run_folder(folder) else None
 
     def _look(self) -> RunListing:

@@ -53,10 +53,10 @@ class RunPair:
     def __len__(self) -> int:
         return len(self.match.a)
 
-    def seen(self) -> Iterator[tuple[RunSample, RunSample]]:
+    def iterate_samples(self) -> Iterator[tuple[RunSample, RunSample]]:
         """Yield each sample that both runs have, in the first's order."""
         for row_a, row_b in zip(self.match.a, self.match.b, strict=True):
-            yield self._sides[0].seen(int(row_a)), self._sides[1].seen(int(row_b))
+            yield self._sides[0].read_sample(int(row_a)), self._sides[1].read_sample(int(row_b))
 
     def __enter__(self) -> RunPair:
         for side in self._sides:
@@ -89,7 +89,7 @@ class _RunFiles:
             self._files.append(file)
         self._responses = closing.enter_context(ResponseIndex(self.run.path / JOURNAL))
 
-    def seen(self, row: int) -> RunSample:
+    def read_sample(self, row: int) -> RunSample:
         """Return a sample with its responses and scores."""
         place = self.samples.at[row]
         record = self._read_record(place, read_line_at(self._files[0], place))

@@ -247,7 +247,7 @@ def _parameters(pair: _AskPair) -> Iterator[Divergence]:
     if a.sampling is not None and b.sampling is not None:
         for name in a.sampling.__struct_fields__:
             yield from _values(name, getattr(a.sampling, name), getattr(b.sampling, name))
-    for name in ("labels", "windows", "leads", "turns", "n_shots", "n_shots_left_out"):
+    for name in ("labels", "windows", "scores_first_token", "turns", "n_shots", "n_shots_left_out"):
         yield from _values(name, getattr(a, name), getattr(b, name))
 
 

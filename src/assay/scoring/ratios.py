@@ -87,16 +87,16 @@ class RunningRatio:
         if self.x <= 0:
             return NO_ESTIMATE
         ratio, stderr = self.y / self.x, self.stderr()
-        value = self._scaled(ratio)
+        value = self._scale_value(ratio)
         if value is None or stderr is None:
             return Estimate(value, None, None, None, self.n)
         half = student_quantile(self.n_units - 1, level) * stderr
-        low, high = self._scaled(ratio - half), self._scaled(ratio + half)
+        low, high = self._scale_value(ratio - half), self._scale_value(ratio + half)
         if low is None or high is None:
             return Estimate(value, None, None, None, self.n)
         return Estimate(value, low, high, value * stderr if self.is_exponential else stderr, self.n)
 
-    def _scaled(self, ratio: float) -> float | None:
+    def _scale_value(self, ratio: float) -> float | None:
         """Return the value of a ratio; None if it overflows, as for a text without words."""
         try:
             return math.exp(ratio) if self.is_exponential else ratio

@@ -52,7 +52,7 @@ class _Member(NamedTuple):
 
 def build_group_metrics(metrics: Sequence[Metric], groups: Sequence[SummaryGroup]) -> GroupResults:
     """Return a metric for each group whose tasks are all present."""
-    return _GroupBuilder(metrics).joined(groups)
+    return _GroupBuilder(metrics).join_groups(groups)
 
 
 class _GroupBuilder:
@@ -67,7 +67,7 @@ class _GroupBuilder:
         self._members: dict[str, tuple[str, ...]] = {}
         self._notes: list[str] = []
 
-    def joined(self, groups: Sequence[SummaryGroup]) -> GroupResults:
+    def join_groups(self, groups: Sequence[SummaryGroup]) -> GroupResults:
         metrics: list[Metric] = []
         for group in groups:
             found = [self._find(subset) for subset in group.subsets]

@@ -51,7 +51,7 @@ class _ColumnarSource(Source):
 
     @abstractmethod
     @contextmanager
-    def _opened(self) -> Iterator[tuple[Any, Iterator[Any]]]:
+    def _open_batches(self) -> Iterator[tuple[Any, Iterator[Any]]]:
         """Open the file and yield its schema and its record batches."""
 
     @cached_property
@@ -119,7 +119,7 @@ class _ColumnarSource(Source):
         try:
             if os.stat(self.path).st_size == 0:
                 raise build_no_rows_error(self.path, "zero bytes")
-            with self._opened() as (schema, batches):
+            with self._open_batches() as (schema, batches):
                 require_column_names(schema.names, Origin(self.path))
                 yield schema, batches
         except MemoryError:
@@ -137,7 +137,7 @@ class ParquetSource(_ColumnarSource):
     kind = "parquet"
 
     @contextmanager
-    def _opened(self) -> Iterator[tuple[Any, Iterator[Any]]]:
+    def _open_batches(self) -> Iterator[tuple[Any, Iterator[Any]]]:
         import pyarrow.parquet
 
         # A whole file can be one row group, so read its columns in pieces and do not buffer them first.
@@ -151,7 +151,7 @@ class ArrowSource(_ColumnarSource):
     kind = "arrow"
 
     @contextmanager
-    def _opened(self) -> Iterator[tuple[Any, Iterator[Any]]]:
+    def _open_batches(self) -> Iterator[tuple[Any, Iterator[Any]]]:
         import pyarrow
 
         # Read instead of memory-mapped: a truncated mapped file ends the process with a bus error.

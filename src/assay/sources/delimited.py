@@ -126,7 +126,7 @@ class DelimitedSource(TextSource):
 
     def _sample(self) -> str:
         """Return the beginning of the file, without an incomplete last line."""
-        with self._reading() as stream:
+        with self._open_bytes() as stream:
             text = io.TextIOWrapper(stream, encoding="utf-8", newline="").read(_SAMPLE_CHARS)
         if len(text) < _SAMPLE_CHARS:
             return text
@@ -182,7 +182,7 @@ class DelimitedSource(TextSource):
     def _rows(self) -> Iterator[Reader]:
         form = self._form
         # newline="" leaves line breaks to the csv module, which knows whether they are quoted.
-        with self._reading() as stream, io.TextIOWrapper(stream, encoding="utf-8", newline="") as text:
+        with self._open_bytes() as stream, io.TextIOWrapper(stream, encoding="utf-8", newline="") as text:
             yield _reader(text, form.separator, quotes=form.quotes, strict=True)
 
     def _head(self, rows: Reader) -> tuple[TableHead, int]:

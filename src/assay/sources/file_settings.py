@@ -50,13 +50,13 @@ class FileSettings(msgspec.Struct, frozen=True, omit_defaults=True):
         """Whether the first row is data."""
         return self.has_header is False or (self.columns is not None and self.has_header is None)
 
-    def given(self) -> tuple[str, ...]:
+    def list_given(self) -> tuple[str, ...]:
         """Return the names of the settings that have a value."""
         return tuple(name for name in self.__struct_fields__ if getattr(self, name) is not None)
 
     def only(self, names: frozenset[str]) -> FileSettings:
         """Return these settings without those that a format does not support."""
-        others = {name: None for name in self.given() if name not in names}
+        others = {name: None for name in self.list_given() if name not in names}
         return msgspec.structs.replace(self, **others)
 
     def require_known(self, path: str, kind: str, names: frozenset[str]) -> None:
@@ -64,7 +64,7 @@ class FileSettings(msgspec.Struct, frozen=True, omit_defaults=True):
         where = Origin(path)
         problems = [
             Problem("SOURCE-019", f"{given} has no effect on {kind}", f"omit {given}", where)
-            for given in [name_setting(name) for name in self.given() if name not in names]
+            for given in [name_setting(name) for name in self.list_given() if name not in names]
         ]
         if self.is_headerless and self.header_row is not None:
             given = name_setting("header_row")
@@ -112,7 +112,7 @@ class UndecidedFile(AuthorError):
 
 def _format_options(settings: FileSettings) -> str:
     options = []
-    for name in settings.given():
+    for name in settings.list_given():
         value = getattr(settings, name)
         if isinstance(value, bool):
             options.append(format_flag(name) if value else "--no-" + format_flag(name).removeprefix("--"))

@@ -46,7 +46,7 @@ class HubUnavailable(DatasetMissing):
 def find_repository(name: HubName) -> DatasetCommit:
     """Look up a dataset; raise if it does not exist or the hub is not available."""
     with translating_hub_errors(name):
-        listed = Repository(name.repository, name.revision, "dataset").listed(with_sizes=False)
+        listed = Repository(name.repository, name.revision, "dataset").list_files(with_sizes=False)
         if listed.is_gated:
             Repository(listed.name, kind="dataset").check_access()
         return DatasetCommit(listed.name, listed.commit, tuple(listed.files))

@@ -111,11 +111,11 @@ class HubDataset:
     def configs(self) -> tuple[str, ...]:
         """The names of the configs, in the repository's order."""
         if not self._is_offline:
-            with self._loading() as datasets:
+            with self._import_library() as datasets:
                 self._facts.configs = tuple(datasets.get_dataset_config_names(*self._place))
             self._write_facts()
         elif not self._facts.configs:
-            prepared = (tables.config for tables in self._prepared())
+            prepared = (tables.config for tables in self._iterate_tables())
             return tuple(dict.fromkeys((*self._snapshot_configs, *prepared)))
         return self._facts.configs
 
@@ -132,7 +132,7 @@ class HubDataset:
         return self._facts.default
 
     def _declared_default(self) -> str | None:
-        with self._loading() as datasets:
+        with self._import_library() as datasets:
             default: str | None = datasets.get_dataset_default_config_name(*self._place)
             return default
 
@@ -158,7 +158,7 @@ class HubDataset:
         """Return the splits of a config, in the repository's order."""
         n_prepared = {
             split: n
-            for tables in self._prepared()
+            for tables in self._iterate_tables()
             if tables.config == config
             for split, n in tables.splits.items()
         }
@@ -226,7 +226,7 @@ class HubDataset:
             builder = self._builder(config)
             features = builder.info.features
             if features is None and self._find_table(config, split) is None:
-                with self._loading():
+                with self._import_library():
                     features = builder.as_streaming_dataset(split=split)._resolve_features().features
         if features is None:
             return ArrowSource(self.tables(config, split)[0]).column_types
@@ -243,7 +243,7 @@ class HubDataset:
     def load(self, config: str) -> Any:
         """Return all splits of a config like `datasets.load_dataset`, from that library's cache."""
         place, *revision = self._place
-        with self._loading() as datasets:
+        with self._import_library() as datasets:
             if self._is_offline and self._snapshot is None:
                 # Offline, the library finds the newest table it made itself.
                 return datasets.load_dataset(self.name, config)
@@ -268,7 +268,7 @@ class HubDataset:
     @contextmanager
     def streaming_rows(self, name: HubName) -> Iterator[Any]:
         """Yield the rows of a split as streamed by the library."""
-        with self._loading():
+        with self._import_library():
             yield self._builder(name.config or _ONE_CONFIG).as_streaming_dataset(split=name.split)
 
     def build_pinned_name(self, config: str, split: str) -> HubName:
@@ -298,7 +298,7 @@ class HubDataset:
         if self._snapshot is None:
             return ()
         try:
-            with self._loading() as datasets:
+            with self._import_library() as datasets:
                 configs = datasets.get_dataset_config_names(str(self._snapshot))
                 return tuple(name for name in configs if _is_whole(self._builder(name)))
         except AuthorError:
@@ -306,12 +306,12 @@ class HubDataset:
             return ()
 
     def _find_table(self, config: str, split: str) -> tuple[Path, ...] | None:
-        for tables in self._prepared():
+        for tables in self._iterate_tables():
             if tables.config == config and split in tables.splits:
                 return tables.files(split)
         return None
 
-    def _prepared(self) -> Iterator[_PreparedTables]:
+    def _iterate_tables(self) -> Iterator[_PreparedTables]:
         """Yield the tables of this commit: those made here, and those that `load_dataset` made."""
         yield from _find_prepared_tables(hub_client.build_tables_path(self.repository), "*/*")
         with quiet_datasets_library() as datasets:
@@ -334,7 +334,7 @@ class HubDataset:
     def _builder(self, config: str) -> Any:
         if config not in self._builders:
             place, *revision = self._place
-            with self._loading() as datasets:
+            with self._import_library() as datasets:
                 self._builders[config] = datasets.load_dataset_builder(
                     place, config, **({"revision": revision[0]} if revision else {})
                 )
@@ -347,11 +347,13 @@ class HubDataset:
         if not self._is_offline:
             if (needed := self._find_missing_space(config, split)) is not None:
                 raise AuthorError(hub_client.build_disk_full_problem(self.requested_name, needed))
-            hub_client.fetch_files(self.requested_name, self.repository, self._listed(config, split))
+            hub_client.fetch_files(
+                self.requested_name, self.repository, self._list_split_files(config, split)
+            )
         # The files of other splits are neither downloaded nor read.
         builder.config.data_files = type(builder.config.data_files)({split: files[split]})
         try:
-            with self._loading():
+            with self._import_library():
                 builder.download_and_prepare(str(folder), verification_mode="no_checks")
         finally:
             builder.config.data_files = files
@@ -370,9 +372,9 @@ class HubDataset:
         return None if needed <= shutil.disk_usage(folder).free else needed
 
     def _size(self, config: str, split: str) -> int:
-        return sum(file.size for file in self._listed(config, split))
+        return sum(file.size for file in self._list_split_files(config, split))
 
-    def _listed(self, config: str, split: str) -> list[RepositoryFile]:
+    def _list_split_files(self, config: str, split: str) -> list[RepositoryFile]:
         """Return the files of a split, as listed by the hub."""
         if (config, split) not in self._files:
             paths = self._paths(config, split)
@@ -380,7 +382,7 @@ class HubDataset:
         return self._files[config, split]
 
     @contextmanager
-    def _loading(self) -> Iterator[Any]:
+    def _import_library(self) -> Iterator[Any]:
         """Yield the library; turn its exceptions into errors that say how to fix them."""
         try:
             with hub_client.translating_hub_errors(self.requested_name), quiet_datasets_library() as datasets:

@@ -99,7 +99,7 @@ class JsonSource(TextSource):
     understands = TextSource.understands | {"sheet"}
 
     def _read(self, report: Report) -> Iterator[Record]:
-        with self._reading(whole=True) as stream:
+        with self._open_bytes(whole=True) as stream:
             text = stream.read()
             if text.isspace():
                 raise build_no_rows_error(self.path, "only blank lines")
@@ -146,7 +146,7 @@ class JsonSource(TextSource):
             if rows is not None:
                 return rows
             if self.settings is not None and self.settings.sheet is not None:
-                tables = {self.settings.sheet: self._chosen(tables, self.settings.sheet)}
+                tables = {self.settings.sheet: self._choose_table(tables, self.settings.sheet)}
             if len(tables) == 1:
                 return self._flatten_questions(next(iter(tables.values())))
             if tables:
@@ -164,7 +164,7 @@ class JsonSource(TextSource):
         questions = None if self.settings is None else extract_nested_questions(rows)
         return rows if questions is None else questions
 
-    def _chosen(self, tables: dict[str, list[Any]], name: str) -> list[Any]:
+    def _choose_table(self, tables: dict[str, list[Any]], name: str) -> list[Any]:
         if name in tables:
             return tables[name]
         what = f"the document has no list of objects named {name!r}{suggest_name(name, tables)}"

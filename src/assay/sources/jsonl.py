@@ -31,7 +31,7 @@ class JsonLinesSource(TextSource):
         # Check only once: the caller of `records` has already checked the file.
         is_checked = report is not raise_problem
         row = 0
-        with self._reading() as stream:
+        with self._open_bytes() as stream:
             # Bytes instead of text: the decoder takes them directly, and only "\n" ends a line.
             for number, line in enumerate(stream, 1):
                 if line.isspace():

@@ -32,7 +32,7 @@ class TextSource(Source):
             require_encoding(stored.path, encoding)
         self.stored = stored if encoding is None else stored._replace(encoding=encoding)
 
-    def _reading(self, *, whole: bool = False) -> AbstractContextManager[BufferedReader]:
+    def _open_bytes(self, *, whole: bool = False) -> AbstractContextManager[BufferedReader]:
         return reading(self.stored, whole=whole)
 
     @property
@@ -48,7 +48,7 @@ class PlainTextSource(TextSource):
     kind = "a plain text file"
 
     def _read(self, report: Report) -> Iterator[Record]:
-        with self._reading(whole=True) as stream:
+        with self._open_bytes(whole=True) as stream:
             text = stream.read().decode()
         if not text.strip():
             raise build_no_rows_error(self.path, "only white space")

@@ -124,7 +124,7 @@ class WorkbookSource(Source):
 
     @cached_property
     def _sheet(self) -> _Sheet:
-        cells = self._chosen()
+        cells = self._choose_sheet()
         settings = self.settings
         rows = self._first_rows(cells, (settings.header_row or 1) - 1)
         if not rows:
@@ -163,7 +163,7 @@ class WorkbookSource(Source):
         fix = "write a name into it, or pass the header's row with --header-row N"
         raise AuthorError(Problem("SOURCE-009", what, fix, where))
 
-    def _chosen(self) -> SheetCells:
+    def _choose_sheet(self) -> SheetCells:
         """Return the sheet that --sheet names, or the only one that is not empty."""
         sheets = {sheet.name: sheet for sheet in self._all}
         wanted = self.settings.sheet
@@ -189,7 +189,7 @@ class WorkbookSource(Source):
         return visible[0]
 
     def _list_hidden_sheets(self) -> set[str]:
-        with self._opened() as workbook:
+        with self._open_workbook() as workbook:
             return {sheet.name for sheet in workbook.sheets_metadata if str(sheet.visible).endswith("Hidden")}
 
     def _first_rows(self, cells: SheetCells, begin: int) -> list[tuple[int, list[Any]]]:
@@ -199,7 +199,7 @@ class WorkbookSource(Source):
 
     def _rows(self, cells: SheetCells, *, converts: bool = True) -> Iterator[tuple[int, list[Any]]]:
         """Yield the number and the values of each row of the sheet, starting at its first row and column."""
-        with self._opened() as workbook:
+        with self._open_workbook() as workbook:
             sheet = workbook.get_sheet_by_name(cells.name)
             before = [""] * (sheet.start or (0, 0))[1]
             # Count cells without a value too: the reader may end the sheet before them.
@@ -212,7 +212,7 @@ class WorkbookSource(Source):
                 yield rest, [""] * width
 
     @contextmanager
-    def _opened(self) -> Iterator[Any]:
+    def _open_workbook(self) -> Iterator[Any]:
         _ = self._all  # Check the size before the reader loads the file into memory.
         with self._translating_errors():
             from python_calamine import CalamineWorkbook

@@ -84,8 +84,8 @@ def test_secrets_do_not_enter_the_manifest(data: Path) -> None:
     from assay.app.settings import resolve_settings
 
     settings = resolve_settings({"model_args": {"api_key": "sk-123", "dtype": "float32"}}, {}, Path("."))
-    assert "sk-123" not in str(settings.recorded())
-    assert settings.recorded()["model_args"].value["dtype"] == "float32"
+    assert "sk-123" not in str(settings.to_manifest())
+    assert settings.to_manifest()["model_args"].value["dtype"] == "float32"
 
 
 def test_of_several_metrics_the_one_that_decides_is_the_score(tmp_path: Path) -> None:

@@ -28,4 +28,4 @@ from assay.app.settings import resolve_settings
 def test_secrets_are_hidden_and_nothing_else(tmp_path: Path, name: str, is_hidden: bool) -> None:
     """What is hidden cannot be given back to the model: `explain` opens it with what was written down."""
     settings = resolve_settings({"model_args": {name: "7"}}, {}, tmp_path)
-    assert settings.recorded()["model_args"].value == {name: "(hidden)" if is_hidden else "7"}
+    assert settings.to_manifest()["model_args"].value == {name: "(hidden)" if is_hidden else "7"}

@@ -83,7 +83,7 @@ def test_span_counts_agree_with_its_tokens() -> None:
 
 def test_span_of_nothing_is_a_failure_and_a_bare_text_may_skip_its_first_token() -> None:
     assert isinstance(answer(Span("abc", 3)), Failure)
-    whole, bare = answer(Span("abcdefgh", 0)), answer(Span("abcdefgh", 0, leads=False))
+    whole, bare = answer(Span("abcdefgh", 0)), answer(Span("abcdefgh", 0, scores_first_token=False))
     assert isinstance(whole, Likelihood)
     assert isinstance(bare, Likelihood)
     assert (whole.n_tokens, bare.n_tokens) == (2, 1)

@@ -73,7 +73,7 @@ def test_all_wrong_limits_are_reported_at_once() -> None:
 def test_what_is_broken_says_what_was_seen() -> None:
     limits = LoadLimits.parse(["p99 ttft < 100ms", "mean ttft <= 200ms", "failed < 4%", "failed <= 4%"])
     seen = attempted(ttft_s=0.2, failed=0.04).summary
-    assert limits.broken(seen) == (
+    assert limits.list_broken_limits(seen) == (
         "p99 ttft < 100ms: measured 200ms",
         "failed < 4%: measured 4%",
     )
@@ -83,7 +83,7 @@ def test_when_nothing_was_answered_no_limit_on_times_is_kept() -> None:
     limits = LoadLimits.parse(["p99 ttft < 1s"])
     nothing = attempted(failed=1.0).summary
     limits.require_values(nothing)
-    assert limits.broken(nothing) == ("p99 ttft < 1000ms: no request succeeded",)
+    assert limits.list_broken_limits(nothing) == ("p99 ttft < 1000ms: no request succeeded",)
 
 
 def test_a_limit_on_what_is_not_seen_is_an_error_and_neither_kept_nor_broken() -> None:

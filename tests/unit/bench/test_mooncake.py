@@ -39,7 +39,7 @@ def read(*rows: dict[str, Any], times: TraceTimes = ALL) -> MooncakeTrace:
     return read_trace(((fields, Origin(PATH, at)) for at, fields in enumerate(rows, 1)), times, PATH)
 
 
-def made(
+def make_trace(
     *rows: dict[str, Any], n: int | None = None, seed: int = 0, tokenizer: Tokenizer | None = None
 ) -> list[LoadItem]:
     load = TraceItemSource(read(*rows), n or len(rows), seed=seed, is_chat=False, tokenizer=tokenizer)
@@ -62,7 +62,7 @@ def test_prompts_have_the_tokens_that_the_trace_says(
     tokenizer: Tokenizer, ids: list[int], n_last: int, seed: int
 ) -> None:
     n = (len(ids) - 1) * BLOCK_TOKENS + n_last
-    (item,) = made(row(0, n, ids), seed=seed, tokenizer=tokenizer)
+    (item,) = make_trace(row(0, n, ids), seed=seed, tokenizer=tokenizer)
     assert item.n_prompt_tokens == tokenizer.count(text(item)) == n
 
 
@@ -71,7 +71,7 @@ def test_equal_ids_are_equal_text(tokenizer: Tokenizer, is_exact: bool) -> None:
     counted = tokenizer if is_exact else None
     one, longer, cut, other = map(
         text,
-        made(
+        make_trace(
             row(0, 1024, [1, 2]), row(1, 1536, [1, 2, 3]), row(2, 700, [1, 2]), row(3, 1024, [4, 2]),
             tokenizer=counted,
         ),
@@ -79,19 +79,19 @@ def test_equal_ids_are_equal_text(tokenizer: Tokenizer, is_exact: bool) -> None:
     assert tokenizer.count(common_beginning([one, longer])) > 0.95 * tokenizer.count(one)
     assert tokenizer.count(common_beginning([one, cut])) > 0.95 * tokenizer.count(cut)
     assert len(common_beginning([one, other])) < 30
-    again = made(row(9, 1024, [1, 2]), tokenizer=counted)
+    again = make_trace(row(9, 1024, [1, 2]), tokenizer=counted)
     assert [text(item) for item in again] == [one]
-    assert text(made(row(9, 1024, [1, 2]), seed=1, tokenizer=counted)[0]) != one
+    assert text(make_trace(row(9, 1024, [1, 2]), seed=1, tokenizer=counted)[0]) != one
 
 
 def test_prompts_without_blocks_are_their_own() -> None:
-    first, second = map(text, made(row(0), row(0)))
+    first, second = map(text, make_trace(row(0), row(0)))
     assert len(common_beginning([first, second])) < 30
 
 
 def test_a_text_is_sent_as_it_is(tokenizer: Tokenizer) -> None:
     given = {"timestamp": 5, "input_text": "Describe the water cycle."}
-    (item,) = made(given, tokenizer=tokenizer)
+    (item,) = make_trace(given, tokenizer=tokenizer)
     assert (text(item), item.max_tokens) == ("Describe the water cycle.", 1)
     assert item.n_prompt_tokens == tokenizer.count("Describe the water cycle.")
 
@@ -134,7 +134,7 @@ def test_parts_that_there_are_not_are_reported(times: TraceTimes) -> None:
 
 
 def test_a_trace_that_is_too_short_continues_in_its_rhythm() -> None:
-    items = made(row(0), row(1000), row(4000), n=7)
+    items = make_trace(row(0), row(1000), row(4000), n=7)
     assert [item.at_s for item in items] == [0, 1, 4, 6, 7, 10, 12]
     assert [item.id for item in items] == ["0", "1", "2", "0~2", "1~2", "2~2", "0~3"]
     load = TraceItemSource(read(row(0), row(1000), row(4000)), 2, seed=0, is_chat=False)

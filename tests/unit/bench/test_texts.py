@@ -125,7 +125,7 @@ def test_without_a_tokenizer_words_are_counted() -> None:
 def test_the_calibration_holds_for_a_real_tokenizer() -> None:
     from assay.backends.hf.embedded_model import EmbeddedFiles
 
-    tokenizer = open_tokenizer(str(EmbeddedFiles().ready()))
+    tokenizer = open_tokenizer(str(EmbeddedFiles().prepare_path()))
     for n_tokens in (64, 256, 1024):
         counts = [
             tokenizer.count(TextGenerator(0, "test").text(number, n_tokens).text) for number in range(20)

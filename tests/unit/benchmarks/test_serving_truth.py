@@ -15,7 +15,7 @@ WAY_S = 0.004
 """How long every token travels here."""
 
 
-def made(n_requests: int, n_tokens: int) -> tuple[list[Sent], list[Row]]:
+def make_load(n_requests: int, n_tokens: int) -> tuple[list[Sent], list[Row]]:
     draw = random.Random("0:serving_truth")
     sent, rows = [], []
     for number in range(1, n_requests + 1):
@@ -45,7 +45,7 @@ def said_of(rows: list[Row]) -> dict[str, dict[str, float]]:
 
 
 def test_tokens_that_all_come_late_are_late_in_ttft_alone() -> None:
-    sent, rows = made(50, 20)
+    sent, rows = make_load(50, 20)
     found = compare(rows, sent, said_of(rows))
     assert [(one.metric, one.stat) for one in found[:3]] == [
         ("ttft", "mean"),
@@ -62,14 +62,14 @@ def test_tokens_that_all_come_late_are_late_in_ttft_alone() -> None:
 
 
 def test_calls_that_failed_or_warmed_up_are_not_compared() -> None:
-    sent, rows = made(50, 20)
+    sent, rows = make_load(50, 20)
     few = [*rows[:10], Row(0, 1.0, (), None, is_failed=True)]
     found = compare(few, sent, said_of(rows[:10]))
     assert max(abs(one.difference) for one in found if one.metric == "itl") < 1e-6
 
 
 def test_a_token_that_a_client_did_not_see_is_an_error() -> None:
-    sent, rows = made(3, 5)
+    sent, rows = make_load(3, 5)
     rows[1] = rows[1]._replace(text_at=rows[1].text_at[:-1])
     with pytest.raises(ValueError, match="shorter"):
         noticed_after(rows, sent)

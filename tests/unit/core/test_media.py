@@ -12,7 +12,7 @@ from assay.core.request import Generate, Request, Sampling, make_request
 CAT = Image("image/png", path="/pets/cat.png", sha256="c0", n_bytes=120, extent="64x64")
 
 
-def asked(*parts: Part) -> Request:
+def make_ask(*parts: Part) -> Request:
     return make_request("t", "s", "gen", "answer", 0, Generate((Message("user", parts),), Sampling()))
 
 
@@ -22,21 +22,21 @@ def test_the_key_of_a_text_is_what_it_was_before_there_were_media() -> None:
 
 
 def test_the_key_follows_the_content_and_not_the_place() -> None:
-    key = asked(CAT, Text("What?")).key
+    key = make_ask(CAT, Text("What?")).key
     moved = msgspec.structs.replace(CAT, path="/elsewhere/tom.png")
     in_base64 = Image("image/png", sha256="c0", n_bytes=120, data="AAAA")
-    assert asked(moved, Text("What?")).key == asked(in_base64, Text("What?")).key == key
+    assert make_ask(moved, Text("What?")).key == make_ask(in_base64, Text("What?")).key == key
     changed = msgspec.structs.replace(CAT, sha256="d1")
-    assert len({key, asked(changed, Text("What?")).key, asked(Text("What?"), CAT).key}) == 3
+    assert len({key, make_ask(changed, Text("What?")).key, make_ask(Text("What?"), CAT).key}) == 3
 
 
 def test_an_address_is_known_by_itself() -> None:
     one, other = Image(url="https://a/1.png"), Image(url="https://a/2.png")
-    assert asked(one).key != asked(other).key
+    assert make_ask(one).key != make_ask(other).key
 
 
 def test_the_medium_is_part_of_the_key() -> None:
-    assert asked(Audio("x/y", sha256="c0")).key != asked(Video("x/y", sha256="c0")).key
+    assert make_ask(Audio("x/y", sha256="c0")).key != make_ask(Video("x/y", sha256="c0")).key
 
 
 @pytest.mark.parametrize(

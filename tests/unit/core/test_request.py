@@ -14,7 +14,7 @@ def key(ask: Span) -> str:
 def test_asks_without_windows_keep_the_key_they_had_before_there_were_windows() -> None:
     # Stored answers are found by it: journals and caches of earlier versions go on to count.
     assert key(Span("abc", 1)) == "e0a92e7e6e0bc993658b5a1253e450f6"
-    assert key(Span("abc", 0, leads=False)) == "91de9df8a6415e6a393adf40da75a724"
+    assert key(Span("abc", 0, scores_first_token=False)) == "91de9df8a6415e6a393adf40da75a724"
 
 
 @pytest.mark.parametrize(("temperature", "n_keys"), [(0.0, 1), (0.7, 3)])

@@ -458,7 +458,7 @@ class Landing(Notes):
         self.n_ahead = max(self.n_ahead, tally.n_begun - len(self.landed))
 
 
-@pytest.mark.parametrize("limit", ["MOST_HELD", "MOST_HELD_CHARS"])
+@pytest.mark.parametrize("limit", ["MOST_WAITING", "MOST_WAITING_CHARS"])
 def test_known_answers_behind_one_that_is_owed_are_not_all_held(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:

@@ -30,19 +30,21 @@ def test_samples_land_in_order_and_what_is_held_is_counted(
     order.shuffle(owed)  # type: ignore[attr-defined]
     landed: list[PendingSample] = []
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(pending_samples, "MOST_HELD", most)
-        patched.setattr(pending_samples, "MOST_HELD_CHARS", most_chars)
+        patched.setattr(pending_samples, "MOST_WAITING", most)
+        patched.setattr(pending_samples, "MOST_WAITING_CHARS", most_chars)
         for done, (at, index) in enumerate([(-1, -1), *owed]):
             if at >= 0:
-                assert way.answered(begun[at], index, ANSWER) == (begun[at].n_owed == 0)
-            landed += way.landed()
+                assert way.add_answer(begun[at], index, ANSWER) == (begun[at].n_missing == 0)
+            landed += way.pop_completed()
             left = owed[done:]
             first = min((one for one, _ in left), default=len(begun))
             assert landed == begun[:first]
             # What had no requests never waited for an answer of its own.
             held = [
-                flight for at, flight in enumerate(begun) if at > first and not flight.n_owed and n_asked[at]
+                pending
+                for at, pending in enumerate(begun)
+                if at > first and not pending.n_missing and n_asked[at]
             ]
-            n_chars = sum(len(one.ask.prompt) for flight in held for one in flight.requests)
+            n_chars = sum(len(one.ask.prompt) for pending in held for one in pending.requests)
             assert way.is_backlog_full == (len(held) >= most or n_chars >= most_chars)
     assert landed == begun

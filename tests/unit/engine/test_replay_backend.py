@@ -10,7 +10,7 @@ from assay.core.model import ModelCard, ModelIdentity
 from assay.core.request import Generate, Kind, Request, Sampling, make_request
 from assay.core.response import Completion, Failure, Finish, Output, Response
 from assay.engine.journal import FileJournal
-from assay.engine.replay_backend import NOT_ASKED, ScoringJournal, StoredAnswers, StoredModel
+from assay.engine.replay_backend import NOT_SENT, ScoringJournal, StoredAnswers, StoredModel
 
 CARD = ModelCard("gone", frozenset({Kind.GENERATE}), is_chat=False)
 
@@ -54,7 +54,7 @@ def test_what_was_never_asked_is_a_failure_that_no_journal_keeps(tmp_path: Path)
     responses = list(model.run([failed, unknown]))
     assert [one.outcome.kind for one in responses if isinstance(one.outcome, Failure)] == [
         "timeout",
-        NOT_ASKED,
+        NOT_SENT,
     ]
     assert "1 requests were never sent" in model.notes()[0]
     kept = FileJournal(tmp_path / "new")

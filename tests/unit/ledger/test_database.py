@@ -15,11 +15,11 @@ from assay.ledger.schema import VERSION
 
 def test_a_file_is_made_with_its_folder_and_its_tables(tmp_path: Path) -> None:
     database = open_database(tmp_path / "deep" / "assay.db")
-    with database.reading() as connection:
+    with database.begin_read() as connection:
         assert connection.execute(text("SELECT version FROM assay_schema")).scalar_one() == VERSION
     database.close()
     again = open_database(tmp_path / "deep" / "assay.db")
-    with again.reading() as connection:
+    with again.begin_read() as connection:
         assert connection.execute(text("SELECT count(*) FROM assay_schema")).scalar_one() == 1
     again.close()
 
@@ -29,7 +29,7 @@ def test_writers_wait_for_each_other_and_lose_nothing(tmp_path: Path) -> None:
 
     def count_up() -> None:
         for _ in range(50):
-            with database.writing() as connection:
+            with database.begin_write() as connection:
                 now = connection.execute(text("SELECT version FROM assay_schema")).scalar_one()
                 connection.execute(text("UPDATE assay_schema SET version = :next"), {"next": now + 1})
 
@@ -38,7 +38,7 @@ def test_writers_wait_for_each_other_and_lose_nothing(tmp_path: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    with database.reading() as connection:
+    with database.begin_read() as connection:
         assert connection.execute(text("SELECT version FROM assay_schema")).scalar_one() == VERSION + 200
     database.close()
 
@@ -50,7 +50,7 @@ def test_opening_a_new_file_waits_for_somebody_who_is_writing_it(tmp_path: Path)
     done = threading.Timer(0.3, other.execute, ["COMMIT"])
     done.start()
     database = open_database(tmp_path / "assay.db")
-    with database.reading() as connection:
+    with database.begin_read() as connection:
         assert connection.execute(text("SELECT version FROM assay_schema")).scalar_one() == VERSION
     database.close()
     done.join()
@@ -97,7 +97,7 @@ def test_a_place_where_no_file_can_be_is_reported(tmp_path: Path) -> None:
 
 def test_a_fault_does_not_tell_what_was_to_be_written(tmp_path: Path) -> None:
     database = open_database(tmp_path / "team.db")
-    with pytest.raises(IntegrityError) as caught, database.writing() as connection:
+    with pytest.raises(IntegrityError) as caught, database.begin_write() as connection:
         connection.execute(text("INSERT INTO assay_schema VALUES (:v)"), {"v": None})
     assert "hidden" in str(caught.value)
     database.close()

@@ -60,7 +60,7 @@ def test_a_pair_of_runs_names_the_damaged_line(runs: Path, how: bytes, name: str
 
     def read_all() -> None:
         with RunPair(StoredRun(runs / "a"), StoredRun(runs / "b")) as pair:
-            list(pair.seen())
+            list(pair.iterate_samples())
 
     with pytest.raises(StoreError, match=rf"STORE-008.*the line at byte {place:,} of {name}"):
         read_all()

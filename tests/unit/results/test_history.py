@@ -63,7 +63,7 @@ def go_on(folder: Path) -> None:
 def test_a_run_that_was_never_scored_again_has_no_history(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run")
     history = ScoringHistory(run)
-    assert (history.entries(), history.current, history.own) == ([], None, run)
+    assert (history.entries(), history.current, history.own_folder) == ([], None, run)
     assert history.restore_own_files() == 0
     assert not (run / "scorings").exists()
 
@@ -75,7 +75,7 @@ def test_every_scoring_is_kept_whole_and_the_newest_is_shown(tmp_path: Path) -> 
     history = ScoringHistory(run)
     assert [entry.name for entry in history.entries()] == ["001-run", "002-other", "003-other"]
     assert shown(run) == {"third"}
-    assert history.own == run / "scorings" / "001-run"
+    assert history.own_folder == run / "scorings" / "001-run"
     assert [shown(entry.path) for entry in history.entries()] == [{OWN}, {AGAIN}, {"third"}]
     for entry in history.entries():
         assert find_parent_run(entry.path) == run
@@ -107,7 +107,7 @@ def test_a_run_that_continues_has_plain_files_of_its_own_and_loses_no_scoring(tm
     score_again(run, "fourth")
     names = [entry.name for entry in ScoringHistory(run).entries()]
     assert names == ["001-run", "002-other", "003-run", "004-other"]
-    assert ScoringHistory(run).own.name == "003-run", "the run's own is what it came to last"
+    assert ScoringHistory(run).own_folder.name == "003-run", "the run's own is what it came to last"
     assert shown(run) == {"fourth"}
 
 

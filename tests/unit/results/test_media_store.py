@@ -49,7 +49,7 @@ def film(brand: bytes = b"isom") -> bytes:
     return box(b"ftyp", brand + b"\0\0\2\0isomiso2") + box(b"moov", bytes(40)) + box(b"mdat", bytes(99))
 
 
-def asked(*parts: AnyMedia) -> list[Request]:
+def make_requests(*parts: AnyMedia) -> list[Request]:
     prompt = (Message("user", (Text("What is this?"), *parts)),)
     return [make_request("t", "s", "gen", "answer", 0, Generate(prompt, Sampling()))]
 
@@ -109,7 +109,7 @@ def test_what_browsers_show_is_kept_by_its_hash(
     # The name of a file says nothing about what is in it.
     part = in_file(tmp_path / "page.html", held, medium) if is_file else in_base64(held, medium)
     kept = store(run)
-    kept.keep(asked(part))
+    kept.keep(make_requests(part))
     assert kept.notes() == ()
     assert names(run) == [f"{hashlib.sha256(held).hexdigest()}.{extension}"]
     found = find_medium(run, part.sha256)
@@ -134,7 +134,7 @@ def test_what_a_browser_would_run_or_cannot_show_is_never_kept(
     run: Path, content: bytes, medium: Medium
 ) -> None:
     kept = store(run)
-    kept.keep(asked(unexamined(content, medium)))
+    kept.keep(make_requests(unexamined(content, medium)))
     assert not (run / MEDIA_FOLDER).exists()
     assert kept.notes() == (
         "1 of 1 media are not stored with the run: 1 of a type that browsers do not show",
@@ -145,7 +145,9 @@ def test_addresses_and_films_in_frames_are_counted_and_nothing_is_fetched(run: P
     frame = base64.b64encode(picture("JPEG")).decode()
     frames = read_media_data("video/jpeg", f"{frame},{frame}", Medium.VIDEO)
     kept = store(run)
-    kept.keep(asked(Image(url="http://127.0.0.1:9/a.png"), Video(url="http://127.0.0.1:9/a.mp4"), frames))
+    kept.keep(
+        make_requests(Image(url="http://127.0.0.1:9/a.png"), Video(url="http://127.0.0.1:9/a.mp4"), frames)
+    )
     assert kept.notes() == (
         "3 of 3 media are not stored with the run: "
         "2 known only by their address, 1 videos given as single frames",
@@ -156,15 +158,15 @@ def test_each_content_is_kept_once_wherever_it_is(run: Path, tmp_path: Path) -> 
     content = picture()
     parts = [in_file(tmp_path / "a.png", content), in_file(tmp_path / "b.png", content), in_base64(content)]
     kept = store(run, len(content))
-    kept.keep(asked(*parts))
-    kept.keep(asked(*parts))
+    kept.keep(make_requests(*parts))
+    kept.keep(make_requests(*parts))
     assert len(names(run)) == 1
     assert kept.notes() == ()
 
 
 def test_what_is_kept_does_not_change_with_the_file(run: Path, tmp_path: Path) -> None:
     part = in_file(tmp_path / "a.png", picture(shade=1))
-    store(run).keep(asked(part))
+    store(run).keep(make_requests(part))
     (tmp_path / "a.png").write_bytes(picture(shade=2))
     found = find_medium(run, part.sha256)
     assert found is not None
@@ -176,7 +178,7 @@ def test_there_is_no_more_than_there_is_room_for(run: Path, tmp_path: Path) -> N
     large = in_file(tmp_path / "large.bmp", picture("BMP", side=100))
     room = sum(part.n_bytes for part in small[:2])
     kept = store(run, room)
-    kept.keep(asked(small[0], large, small[1], small[2]))
+    kept.keep(make_requests(small[0], large, small[1], small[2]))
     assert sorted(names(run)) == sorted(f"{part.sha256}.png" for part in small[:2])
     assert kept.notes() == (
         f"2 of 4 media are not stored with the run: 2 over the limit of --keep-media {room} B",
@@ -187,7 +189,7 @@ def test_without_room_nothing_is_looked_at_or_reported(run: Path, tmp_path: Path
     part = in_file(tmp_path / "a.png", picture())
     (tmp_path / "a.png").unlink()
     kept = store(run, 0)
-    kept.keep(asked(part))
+    kept.keep(make_requests(part))
     assert not (run / MEDIA_FOLDER).exists()
     assert kept.notes() == ()
 
@@ -195,18 +197,18 @@ def test_without_room_nothing_is_looked_at_or_reported(run: Path, tmp_path: Path
 def test_a_later_start_copies_nothing_again_and_counts_what_is_there(run: Path, tmp_path: Path) -> None:
     first, second = (in_file(tmp_path / f"{n}.png", picture(shade=n)) for n in range(2))
     room = first.n_bytes + second.n_bytes - 1
-    store(run, room).keep(asked(first))
+    store(run, room).keep(make_requests(first))
     kept_path = run / MEDIA_FOLDER / f"{first.sha256}.png"
     os.utime(kept_path, (1, 1))
     (run / MEDIA_FOLDER / ".new").write_bytes(b"what a process was writing when it was killed")
     (tmp_path / "0.png").unlink()
     again = store(run, room)
-    again.keep(asked(first, second))
+    again.keep(make_requests(first, second))
     assert names(run) == [kept_path.name]
     assert kept_path.stat().st_mtime == 1
     assert "1 of 2 media" in again.notes()[0]
     # With more room, what was left out then is kept now.
-    store(run).keep(asked(first, second))
+    store(run).keep(make_requests(first, second))
     assert len(names(run)) == 2
 
 
@@ -229,7 +231,7 @@ def test_a_file_that_is_not_what_it_was_is_reported_and_fails_nothing(
     elif becomes == "pipe":
         os.mkfifo(path)
     kept = store(run)
-    kept.keep(asked(part, other))
+    kept.keep(make_requests(part, other))
     assert names(run) == [f"{other.sha256}.png"]
     assert kept.notes() == ("1 of 2 media are not stored with the run: 1 missing or changed since",)
 
@@ -242,7 +244,7 @@ def test_a_disk_that_cannot_be_read_is_reported_and_one_that_is_full_is_an_error
 
     part = in_file(tmp_path / "a.png", picture())
     kept = MediaStore(run, ROOM, damaged)
-    kept.keep(asked(part))
+    kept.keep(make_requests(part))
     assert "changed since" in kept.notes()[0]
 
     def full(self: Path, *args: object, **more: object) -> None:
@@ -250,7 +252,7 @@ def test_a_disk_that_cannot_be_read_is_reported_and_one_that_is_full_is_an_error
 
     monkeypatch.setattr(Path, "mkdir", full)
     with pytest.raises(OSError, match="full"):
-        store(run).keep(asked(part))
+        store(run).keep(make_requests(part))
 
 
 @pytest.mark.parametrize("sha256", ["", "..", "../manifest", "a" * 63, "A" * 64, "0" * 63 + "/", "é" * 64])
@@ -268,7 +270,7 @@ def test_links_are_not_followed(run: Path, tmp_path: Path) -> None:
     (run / MEDIA_FOLDER).mkdir()
     (run / MEDIA_FOLDER / f"{part.sha256}.png").symlink_to(tmp_path / "secret.png")
     assert find_medium(run, part.sha256) is None
-    store(tmp_path).keep(asked(part))
+    store(tmp_path).keep(make_requests(part))
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / MEDIA_FOLDER).symlink_to(tmp_path / MEDIA_FOLDER)
     assert find_medium(tmp_path / "other", part.sha256) is None

@@ -26,7 +26,7 @@ def always_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def shown(runs: RunList) -> list[dict[str, Any]]:
-    listed: list[dict[str, Any]] = msgspec.json.decode(runs.listing().json)["runs"]
+    listed: list[dict[str, Any]] = msgspec.json.decode(runs.list_runs().json)["runs"]
     return listed
 
 
@@ -45,10 +45,10 @@ def test_a_run_that_continues_is_counted_as_it_grows_and_again_when_it_begins_ag
     folder = write_run(tmp_path / "run", ["a"], status=RunStatus.RUNNING, n_planned=5)
     runs = RunList([tmp_path])
     assert shown(runs)[0]["n_done"] == 1
-    first = runs.listing().revision
+    first = runs.list_runs().revision
     append_samples(folder, ["b", "c"], first=1)
     assert shown(runs)[0]["n_done"] == 3
-    assert runs.listing().revision != first
+    assert runs.list_runs().revision != first
     with open(folder / "samples.jsonl", "ab") as file:
         file.write(b'{"half a line')
     assert shown(runs)[0]["n_done"] == 3
@@ -65,13 +65,13 @@ def test_a_run_that_has_not_changed_is_not_read_again(
     for nth in range(3):
         write_run(tmp_path / f"run{nth}", ["a"])
     runs = RunList([tmp_path])
-    before = runs.listing()
+    before = runs.list_runs()
     read: list[Path] = []
     monkeypatch.setattr(run_list, "read_manifest", read.append)
-    assert runs.listing() is before
+    assert runs.list_runs() is before
     assert read == []
     os.utime(tmp_path / "run1" / "manifest.json", (1, 1))
-    runs.listing()
+    runs.list_runs()
     assert [path.name for path in read] == ["run1"]
 
 
@@ -186,7 +186,7 @@ def test_a_run_that_was_scored_again_is_listed_by_the_scoring_that_it_shows(tmp_
     run = write_run(tmp_path / "runs" / "run", ["yes", "no"])
     runs = RunList([tmp_path / "runs"])
     (own,) = shown(runs)
-    first = runs.listing().revision
+    first = runs.list_runs().revision
     history = ScoringHistory(run)
     history.adopt()
     draft = history.draft("none")
@@ -198,7 +198,7 @@ def test_a_run_that_was_scored_again_is_listed_by_the_scoring_that_it_shows(tmp_
     history.use(entry)
     (again,) = shown(runs)
     assert (again["name"], again["rows"]) == ("run", [])
-    assert runs.listing().revision != first
+    assert runs.list_runs().revision != first
     assert runs.folder("run") == run
     assert [one["name"] for one in shown(RunList([entry.path]))] == ["002-none"], "a scoring by itself, too"
     (draft_of_another := run / "scorings" / "003-evil").mkdir()
@@ -235,17 +235,17 @@ def test_a_folder_that_cannot_be_read_is_reported_and_is_not_empty(
         write_run(folder / f"run-{folder.name}", ["a"])
     runs = RunList([fine, shut, gone])
     assert len(shown(runs)) == 3
-    first = runs.listing().revision
+    first = runs.list_runs().revision
     refuse(monkeypatch, "scandir", shut)
     shutil.rmtree(gone)
-    listed = msgspec.json.decode(runs.listing().json)
+    listed = msgspec.json.decode(runs.list_runs().json)
     assert [run["name"] for run in listed["runs"]] == ["run-fine"]
     assert listed["unread"] == [
         {"folder": "shut", "fault": "the folder cannot be read: Permission denied"},
         {"folder": "gone", "fault": "the folder cannot be read: No such file or directory"},
     ]
     assert listed["revision"] != first
-    assert str(tmp_path) not in runs.listing().json.decode()
+    assert str(tmp_path) not in runs.list_runs().json.decode()
     with pytest.raises(StoreError, match="STORE-013"):
         RunList([fine, shut])
     monkeypatch.undo()

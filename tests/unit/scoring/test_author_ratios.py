@@ -53,7 +53,7 @@ class Lists:
     def predictions(self, raws: Any) -> list[Any]:
         return [raw[0] for raw in raws]
 
-    def chosen(self, number: int, option: int) -> Any:
+    def read_choice(self, number: int, option: int) -> Any:
         return option
 
     def references(self) -> list[Any]:

@@ -240,10 +240,10 @@ def test_settings_without_effect_are_errors(
 
 def test_settings_of_another_file_are_those_that_its_format_has() -> None:
     message = FileSettings(separator=";", sheet="a", encoding="cp949", columns=("q", "a"))
-    assert select_settings("x.csv", message).given() == ("columns", "separator", "encoding")
-    assert select_settings("x.jsonl.gz", message).given() == ("encoding",)
-    assert select_settings("x.xlsx", message).given() == ("columns",)
-    assert select_settings("x.parquet", message).given() == ()
+    assert select_settings("x.csv", message).list_given() == ("columns", "separator", "encoding")
+    assert select_settings("x.jsonl.gz", message).list_given() == ("encoding",)
+    assert select_settings("x.xlsx", message).list_given() == ("columns",)
+    assert select_settings("x.parquet", message).list_given() == ()
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-8-sig"])

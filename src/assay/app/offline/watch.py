@@ -139,7 +139,7 @@ class OfflineWatch(Watch):
         Without an endpoint this is permanent.
         """
         if self._endpoints:
-            named = ", ".join(self.named)
+            named = ", ".join(self.endpoint_names)
             self._note = f"offline: connections except to {named} are blocked, and so are other programs"
             return
         try:
@@ -172,7 +172,7 @@ class OfflineWatch(Watch):
         return (self._note, *started) if self._note else ()
 
     @property
-    def named(self) -> list[str]:
+    def endpoint_names(self) -> list[str]:
         """Return the endpoints as host and port."""
         return list(dict.fromkeys(map(str, self._endpoints)))
 
@@ -358,7 +358,7 @@ _EVENT_CHECKS: dict[str, Callable[..., None]] = {
 
 def _reject_connection(what: str, *, is_recorded: bool = True) -> None:
     who = find_caller()
-    named = [name for watch in _active_watches for name in watch.named]
+    named = [name for watch in _active_watches for name in watch.endpoint_names]
     why = f"--offline allows only {', '.join(named)}" if named else "--offline allows no connections"
     fix = "download the data or the model before the run, or run without --offline"
     _reject_attempt(

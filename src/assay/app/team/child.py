@@ -166,7 +166,7 @@ class OrderRunner:
 
     def ask(self, order: Order) -> Event:
         """Run an order in a child process and return its answer; raise if it failed."""
-        with Child(order) as child, self._tracked(child):
+        with Child(order) as child, self._track_child(child):
             is_answered = child.wait(self._seconds)
         answer = child.answer
         if isinstance(answer, OrderFailed):
@@ -188,7 +188,7 @@ class OrderRunner:
             child.interrupt()
 
     @contextmanager
-    def _tracked(self, child: Child) -> Iterator[None]:
+    def _track_child(self, child: Child) -> Iterator[None]:
         with self._lock:
             self._children.add(child)
             if self._is_over:

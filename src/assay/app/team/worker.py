@@ -66,7 +66,7 @@ class Worker:
         """Work until `ending` is set; the current evaluation then returns to the queue."""
         while not ending.is_set():
             try:
-                self._next(ending)
+                self._run_next(ending)
             except LostClaim:
                 # Another worker has claimed it; our process was already stopped.
                 continue
@@ -75,7 +75,7 @@ class Worker:
                 _log.warning("worker %s: %s", self._name, error)
                 ending.wait(_AWAY_S)
 
-    def _next(self, ending: threading.Event) -> None:
+    def _run_next(self, ending: threading.Event) -> None:
         """Run the next evaluation, or wait briefly for one."""
         claim = self._queue.claim(self._name, lease_s=self._settings.lease_s)
         if claim is None:

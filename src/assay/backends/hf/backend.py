@@ -59,7 +59,7 @@ CPU_WRITES = 256
 """Texts generated from one window on a CPU. Samples are written in order, but texts finish in any order: with
 more texts, the user would wait an hour for the first score."""
 
-_WITH_WEIGHTS = ("_scoring", "_writing", "_media_writing", "_prefixes", "_ending")
+_WITH_WEIGHTS = ("_row_scoring", "_batch_generator", "_media_writing", "_prefixes", "_end_detector")
 """Parts that keep the weights in memory, or what was computed with them."""
 
 
@@ -113,7 +113,7 @@ class HfBackend(LocalModel):
                     else:
                         feed.advance()
         if waiting:
-            yield from complete_requests(self._scoring.rest(), waiting)
+            yield from complete_requests(self._row_scoring.drain(), waiting)
 
     def _check_requests(self, requests: Iterable[Request]) -> Iterator[Request]:
         """Yield the requests; a broken tokenizer and missing packages fail before gigabytes are read."""
@@ -132,15 +132,15 @@ class HfBackend(LocalModel):
         """Return the tokens of a request; reads the tokenizer, not the weights."""
         if not self._shows_media(ask):
             return super().tokens(ask)
-        prompt = self._media_prompts.ready(ask.prompt)
-        return () if isinstance(prompt, Failure) else self._tokenization.named(prompt.ids)
+        prompt = self._media_prompts.prepare_prompt(ask.prompt)
+        return () if isinstance(prompt, Failure) else self._tokenization.name_tokens(prompt.ids)
 
     def n_tokens(self, ask: Ask) -> int | None:
         """Return how much of the context a request needs; reads the tokenizer, not the weights."""
         if not self._shows_media(ask):
             return super().n_tokens(ask)
         assert isinstance(ask, Generate)  # As all requests with media.
-        prompt = self._media_prompts.ready(ask.prompt)
+        prompt = self._media_prompts.prepare_prompt(ask.prompt)
         return None if isinstance(prompt, Failure) else len(prompt.ids) + ask.sampling.max_tokens
 
     def stats(self) -> Mapping[str, float]:
@@ -221,24 +221,24 @@ class HfBackend(LocalModel):
         return Budget(self._args.batch_tokens or self._sizes.batch_tokens, self._args.max_batch)
 
     @cached_property
-    def _scoring(self) -> RowScoring:
+    def _row_scoring(self) -> RowScoring:
         if self._prefixes is None:
             return PlainScoring(self._load(), self._budget, self._counters)
         lane_tokens = self._args.lane_tokens or self._sizes.lane_tokens
         return PackedScoring(self._load(), self._budget, self._counters, self._prefixes, lane_tokens)
 
     @cached_property
-    def _writing(self) -> BatchGenerator:
+    def _batch_generator(self) -> BatchGenerator:
         decoding = None if self._prefixes is None else prepare_decoding(self._load())
         self._decoding_troubles = () if decoding is None else decoding.troubles
         return BatchGenerator(
-            self._load(), self._budget, self._counters, self._ending, self._prefixes, decoding
+            self._load(), self._budget, self._counters, self._end_detector, self._prefixes, decoding
         )
 
     @cached_property
     def _media_writing(self) -> MediaGenerator:
         return MediaGenerator(
-            self._load(), self._media_prompts, self._counters, self._ending, self._context_length
+            self._load(), self._media_prompts, self._counters, self._end_detector, self._context_length
         )
 
     def _share_of_window(self, counter: NewCharCounter, request: Request) -> int:
@@ -263,7 +263,7 @@ class HfBackend(LocalModel):
         return SharedPrefixCache(PREFIX_CACHE_BYTES) if self._trial.packs else None
 
     @cached_property
-    def _ending(self) -> EndDetector:
+    def _end_detector(self) -> EndDetector:
         assert self._loaded is not None
         model = self._loaded.model
         values = [model.config.eos_token_id]
@@ -301,11 +301,11 @@ class HfBackend(LocalModel):
         writes = [r for r in requests if isinstance(r.ask, Generate) and not self._shows_media(r.ask)]
         with measuring("plan"):
             failures = list(
-                self._planned([r for r in requests if not isinstance(r.ask, Generate)], rows, waiting)
+                self._plan_rows([r for r in requests if not isinstance(r.ask, Generate)], rows, waiting)
             )
             failures += self._plan_drafts(writes, owner)
         # The first window is prepared while the weights are read, so how to compute its rows is not known.
-        plan = self._scoring.plan(list(rows)) if "_scoring" in self.__dict__ else None
+        plan = self._row_scoring.plan(list(rows)) if "_row_scoring" in self.__dict__ else None
         return _Window(failures, list(rows), plan, waiting, owner, shows)
 
     def _answer(self, window: _Window, waiting: PendingPlans) -> Iterator[Response | None]:
@@ -313,7 +313,7 @@ class HfBackend(LocalModel):
         yield from window.failures
         waiting.update(window.waiting)
         if window.rows:
-            for done in self._scoring.run(window.rows, window.plan):
+            for done in self._row_scoring.run(window.rows, window.plan):
                 yield from self._hand_over(list(complete_requests(done, waiting)))
                 yield None
         if window.owner:
@@ -328,7 +328,7 @@ class HfBackend(LocalModel):
             yield response
 
     def _generate(self, owner: dict[Draft, GenerationJob]) -> Iterator[Response | None]:
-        for done in iterate_measured("device", self._writing.run(list(owner))):
+        for done in iterate_measured("device", self._batch_generator.run(list(owner))):
             for draft in done:
                 job = owner.pop(draft)
                 if not any(other in owner for other in job.drafts):

@@ -49,7 +49,7 @@ class BatchGenerator:
     def run(self, drafts: Sequence[Draft]) -> Iterator[list[Draft]]:
         """Complete drafts; yield them as they finish."""
         for prefix, alike in self._groups(drafts):
-            yield from self._written(alike, prefix)
+            yield from self._generate_drafts(alike, prefix)
 
     def _groups(self, drafts: Sequence[Draft]) -> Iterator[tuple[tuple[int, ...] | None, list[Draft]]]:
         """Group drafts by their shared prefix; None: use the model's own cache."""
@@ -61,7 +61,9 @@ class BatchGenerator:
         left = set(far)
         yield from share_prompts([draft for draft in drafts if draft not in left])
 
-    def _written(self, drafts: Sequence[Draft], prefix: tuple[int, ...] | None) -> Iterator[list[Draft]]:
+    def _generate_drafts(
+        self, drafts: Sequence[Draft], prefix: tuple[int, ...] | None
+    ) -> Iterator[list[Draft]]:
         n_prefix = len(prefix or ())
 
         def length(draft: Draft) -> int:

@@ -38,9 +38,9 @@ class EmbeddedFiles(GgufFiles):
 
     def tokenizer_source(self) -> Path:
         """Return the unpacked folder."""
-        return self.ready()
+        return self.prepare_path()
 
-    def ready(self) -> Path:
+    def prepare_path(self) -> Path:
         """Return the unpacked folder; creates it the first time."""
         folder = cache_dir() / "models" / f"smollm2-135m-instruct-{self.weights()}-{FORMAT}"
         if not folder.is_dir():

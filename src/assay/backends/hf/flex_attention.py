@@ -54,13 +54,13 @@ class FlexLanes:
         self._prefix_width = 0
 
     @cached_property
-    def _compiled(self) -> list[Any]:
+    def _compiled_layers(self) -> list[Any]:
         import torch
 
         return [torch.compile(layer.forward, dynamic=True) for layer in self._layers]
 
     @cached_property
-    def _empty(self) -> Layers:
+    def _empty_layers(self) -> Layers:
         """Keys and values of no tokens."""
         import torch
         from transformers import DynamicCache
@@ -83,7 +83,7 @@ class FlexLanes:
         """Let the model compute lanes after a shared prefix, with its compiled layers."""
         if prefix is not self._placed:
             self._place(prefix)
-        for layer, forward in zip(self._layers, self._compiled, strict=True):
+        for layer, forward in zip(self._layers, self._compiled_layers, strict=True):
             layer.forward = forward
         try:
             with _allowing_any_sizes():
@@ -120,7 +120,7 @@ class FlexLanes:
         import torch
 
         self._placed = prefix
-        layers = prefix or self._empty
+        layers = prefix or self._empty_layers
         n_prefix = layers[0][0].shape[2]
         self._prefix_width = round_up_to_blocks(n_prefix)
         pad = (0, 0, 0, self._prefix_width - n_prefix)
@@ -145,15 +145,15 @@ class FlexLanes:
             return (key < prefix_to) | is_own
 
         return BlockMask.from_kv_blocks(
-            *self._listed(blocks.some),
-            *self._listed(blocks.every),
+            *self._list_blocks(blocks.some),
+            *self._list_blocks(blocks.every),
             BLOCK_SIZE=BLOCK,
             mask_mod=sees,
             seq_lengths=(len(ends), width + len(ends)),
             compute_q_blocks=False,  # Needed only for the backward pass.
         )
 
-    def _listed(self, blocks: Any) -> tuple[Any, Any]:
+    def _list_blocks(self, blocks: Any) -> tuple[Any, Any]:
         """Return how many key blocks each query block reads, and their order, those first."""
         import torch
 

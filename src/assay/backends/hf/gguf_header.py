@@ -52,11 +52,11 @@ class _Header:
         if version not in (2, 3):
             raise NotGguf(f"it has version {version}; versions 2 and 3 are supported")
         _tensors, count = self._scalar(_UINT64), self._scalar(_UINT64)
-        return {self._string(): self._value(int(self._scalar(_UINT32))) for _ in range(int(count))}
+        return {self._read_string(): self._value(int(self._scalar(_UINT32))) for _ in range(int(count))}
 
     def _value(self, kind: int) -> Value:
         if kind == _STRING:
-            return self._string()
+            return self._read_string()
         if kind == _ARRAY:
             self._skip_array()
             return None
@@ -70,7 +70,7 @@ class _Header:
         self._at += form.size
         return value
 
-    def _string(self) -> str:
+    def _read_string(self) -> str:
         size = int(self._scalar(_UINT64))
         self._skip(size)
         return self._content[self._at - size : self._at].decode("utf-8", "replace")

@@ -45,7 +45,7 @@ class Row:
     """The results, one for each read."""
     is_top: list[bool] = field(default_factory=list)
     """Whether the token was the first choice in the whole vocabulary."""
-    n_owed: int = 0
+    n_missing: int = 0
     """Reads without a result."""
     seconds: float = 0.0
     n_users: int = 0
@@ -59,15 +59,15 @@ class Row:
         if not self.logprobs:
             self.logprobs = [math.nan] * len(self.tokens)
             self.is_top = [False] * len(self.tokens)
-            self.n_owed = len(self.tokens)
+            self.n_missing = len(self.tokens)
         mine = slice(number, number + len(logprobs))
-        self.n_owed -= sum(map(math.isnan, self.logprobs[mine]))
+        self.n_missing -= sum(map(math.isnan, self.logprobs[mine]))
         self.logprobs[mine], self.is_top[mine] = logprobs, is_top
 
     @property
     def is_done(self) -> bool:
         """Return whether every read has its result, or has failed."""
-        return self.failure is not None or (bool(self.logprobs) and not self.n_owed)
+        return self.failure is not None or (bool(self.logprobs) and not self.n_missing)
 
 
 @dataclass(slots=True, frozen=True)

@@ -51,7 +51,7 @@ class MediaGenerator:
         """Yield the response to a request."""
         assert isinstance(request.ask, Generate)
         sampling = request.ask.sampling
-        prompt = self._prompts.ready(request.ask.prompt)
+        prompt = self._prompts.prepare_prompt(request.ask.prompt)
         if isinstance(prompt, Failure):
             yield Response(request.id, request.key, prompt)
             return

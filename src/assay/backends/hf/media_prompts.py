@@ -98,7 +98,7 @@ class MediaPrompts:
         self._processor = processor
         self._renderer = Renderer(tokenizer, in_parts=True, with_media=True, variables=template_variables)
 
-    def ready(self, prompt: Prompt) -> MediaPrompt | Failure:
+    def prepare_prompt(self, prompt: Prompt) -> MediaPrompt | Failure:
         """Return a prepared prompt; a Failure if its media or the template do not allow it."""
         try:
             text = self._renderer.render(strip_media_data(prompt)).text

@@ -200,7 +200,7 @@ class _Cutter:
             self._sort(node, small, prefixes)
         # The prefix's own reads are answered even if everything after it has longer prefixes.
         if small or reads:
-            yield Group(prefix, reads, self._packed(small))
+            yield Group(prefix, reads, self._pack_lanes(small))
         for node in prefixes:
             yield from self.groups(node.children, (*prefix, *node.ids), node.reads)
 
@@ -228,7 +228,7 @@ class _Cutter:
             reads = []  # Answered once.
         return pieces
 
-    def _packed(self, nodes: Sequence[Node]) -> list[Lane]:
+    def _pack_lanes(self, nodes: Sequence[Node]) -> list[Lane]:
         lanes = []
         for bundle in _bundles(nodes, self._lane_tokens):
             lane = Lane()

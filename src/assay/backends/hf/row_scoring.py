@@ -60,7 +60,7 @@ class RowScoring(Protocol):
         Some may still be in progress at the end; the next call or `rest` returns them.
         """
 
-    def rest(self) -> list[Row]:
+    def drain(self) -> list[Row]:
         """Return the rows that are still in progress."""
 
 
@@ -83,7 +83,7 @@ class PlainScoring:
                 self._budget.run(batch, self._compute, _mark_out_of_memory)
             yield batch
 
-    def rest(self) -> list[Row]:
+    def drain(self) -> list[Row]:
         """Return no rows: no batch is left in progress."""
         return []
 
@@ -143,14 +143,14 @@ class PackedScoring:
         # Memory may have run out since rows were planned; then lanes are smaller.
         if plan is None or plan.lane_tokens > self._budget.tokens:
             plan = self.plan(rows)
-        yield from self._packed(plan)
+        yield from self._score_packed(plan)
         yield from self._plain.run(plan.plain)
 
-    def rest(self) -> list[Row]:
+    def drain(self) -> list[Row]:
         """Wait for the batches in progress."""
         return self._settle_batches(leave=0)
 
-    def _packed(self, plan: RowPlan) -> Iterator[list[Row]]:
+    def _score_packed(self, plan: RowPlan) -> Iterator[list[Row]]:
         rows = plan.packed
         for group in plan.groups:
             with measuring("device"):
@@ -300,7 +300,7 @@ def _find_packing_problem(loaded: LoadedModel) -> str | None:
     try:
         for _ in scoring.run(rows):
             pass
-        scoring.rest()
+        scoring.drain()
     except Exception as trouble:  # noqa: BLE001 (a model's own code may raise anything; the plain way remains)
         return f"it does not support a custom mask ({type(trouble).__name__}: {trouble})".splitlines()[0]
     worst = _distance(plain, [row.logprobs for row in rows])

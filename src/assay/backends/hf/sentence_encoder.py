@@ -70,7 +70,7 @@ class SentenceEncoder:
         import numpy as np
         import torch
 
-        tokenizer, model = self._loaded
+        tokenizer, model = self._tokenizer_and_model
         own = sorted(set(texts))
         encoded = [self._tokens(tokenizer, text) for text in own]
         vectors = np.zeros((len(own), model.config.hidden_size), dtype=np.float32)
@@ -84,7 +84,7 @@ class SentenceEncoder:
         return vectors[[place[text] for text in texts]]
 
     @cached_property
-    def _loaded(self) -> tuple[Any, Any]:
+    def _tokenizer_and_model(self) -> tuple[Any, Any]:
         return load_tokenizer(self._folder), load_encoder(self._folder)
 
     def _tokens(self, tokenizer: Any, text: str) -> list[int]:
@@ -113,11 +113,11 @@ def _recipe(files: FolderFiles) -> _Recipe:
         )
     settings = _read_optional_json(folder / "sentence_bert_config.json")
     length = settings.get("max_seq_length") or files.context_length or _DEFAULT_LENGTH
-    pooling = _pooling(folder / steps["Pooling"] / "config.json") if "Pooling" in steps else "mean"
+    pooling = _read_pooling(folder / steps["Pooling"] / "config.json") if "Pooling" in steps else "mean"
     return _Recipe(pooling, int(length), bool(settings.get("do_lower_case", False)))
 
 
-def _pooling(path: Path) -> Literal["mean", "cls"]:
+def _read_pooling(path: Path) -> Literal["mean", "cls"]:
     modes = [
         name
         for name, is_on in _read_optional_json(path).items()

@@ -82,10 +82,10 @@ class Level:
         """Return the maximum number of concurrent calls."""
         return self._limit
 
-    def done(self, now: float, seconds: float, n_tokens: int) -> None:
+    def record_answer(self, now: float, seconds: float, n_tokens: int) -> None:
         """Record an answered call: duration of its last attempt, and its tokens (0 if unknown)."""
 
-    def refused(self, now: float, *, may_be_the_input: bool = False) -> None:
+    def record_rejection(self, now: float, *, may_be_the_input: bool = False) -> None:
         """Record an unanswered call: 429, 503, or an error that a single input may have caused."""
         self.n_refused += 1
 
@@ -101,7 +101,7 @@ class _Throughput(NamedTuple):
     calls_per_s: float
     tokens_per_s: float
 
-    def pays_over(self, fewer: _Throughput, share: float) -> bool:
+    def exceeds(self, fewer: _Throughput, share: float) -> bool:
         """Return whether more calls bring at least this part of their ideal gain."""
         more_calls = self.limit / fewer.limit - 1
         return self._rate(fewer) >= fewer._rate(self) * (1 + share * more_calls)
@@ -149,7 +149,7 @@ class AdaptiveLevel(Level):
         self._n_skipped = self._limit
         self._restart_measurement(-math.inf)
 
-    def done(self, now: float, seconds: float, n_tokens: int) -> None:
+    def record_answer(self, now: float, seconds: float, n_tokens: int) -> None:
         """Record an answered call."""
         self._latencies.append(seconds)
         self._n_left_over = max(0, self._n_left_over - 1)
@@ -166,9 +166,9 @@ class AdaptiveLevel(Level):
         if self._n >= max(_FEWEST, self._limit) * (1 if self._is_doubling else _LONGER):
             self._take(now)
 
-    def refused(self, now: float, *, may_be_the_input: bool = False) -> None:
+    def record_rejection(self, now: float, *, may_be_the_input: bool = False) -> None:
         """Record an unanswered call. Several at once count as one: calls made before add no information."""
-        super().refused(now)
+        super().record_rejection(now)
         if may_be_the_input and self._n_excused >= 1:
             self._n_excused -= 1
             return
@@ -203,14 +203,14 @@ class AdaptiveLevel(Level):
                 self._try(now)
         elif measured.limit > base.limit:
             share = _DOUBLING_PAYS if self._is_doubling else _STEP_PAYS
-            if is_used and measured.pays_over(base, share):
+            if is_used and measured.exceeds(base, share):
                 self._keep(now, measured)
             else:
                 # The best level is between one that helped and its double: continue with small steps up.
                 self._is_rising = self._is_doubling
                 self._n_doublings = max(0, self._n_doublings - 1)
                 self._go_back(now, base, "more concurrent requests only increased the wait")
-        elif base.pays_over(measured, _STEP_PAYS):
+        elif base.exceeds(measured, _STEP_PAYS):
             self._is_rising = True
             self._go_back(now, base, "fewer concurrent requests lowered the throughput")
         else:
@@ -231,10 +231,10 @@ class AdaptiveLevel(Level):
 
     def _go_back(self, now: float, base: _Throughput, why: str) -> None:
         """Return to the base after an attempt."""
-        self._rest()
+        self._postpone_attempt()
         self._move(now, base.limit, why)
 
-    def _rest(self) -> None:
+    def _postpone_attempt(self) -> None:
         """Postpone the next attempt, for longer after each attempt without a gain."""
         self._n_resting = self._n_to_rest
         self._n_to_rest = min(2 * self._n_to_rest, _LONGEST_REST)
@@ -255,7 +255,7 @@ class AdaptiveLevel(Level):
             why = "testing whether more are faster"
         if target == limit:
             self._n_doublings, self._is_rising = 0, not self._is_rising
-            self._rest()
+            self._postpone_attempt()
         else:
             self._move(now, target, why)
 

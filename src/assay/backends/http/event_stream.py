@@ -23,7 +23,7 @@ class EventStream:
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """Take the next bytes; return the data of each event that they complete."""
-        events = self._plain(chunk)
+        events = self._split_plain_events(chunk)
         if events is None:
             events = []
             for line in self._lines(chunk):
@@ -34,7 +34,7 @@ class EventStream:
                     self._data.clear()
         return events
 
-    def _plain(self, chunk: bytes) -> list[bytes] | None:
+    def _split_plain_events(self, chunk: bytes) -> list[bytes] | None:
         """Return the events of the usual form: complete, one line of data each. None for any other form."""
         if self._begun or self._is_half_end or self._data or not chunk.endswith(b"\n\n") or b"\r" in chunk:
             return None

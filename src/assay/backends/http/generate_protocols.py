@@ -86,7 +86,7 @@ class TgiProtocol:
             own = {**_tgi_decoding(ask.sampling, seed), "details": True}
         return {"inputs": prompt, "parameters": _parameters(ask.sampling, own, settings)}
 
-    def reading(self, ask: Generate) -> OpenAIReplyReader:
+    def create_reader(self, ask: Generate) -> OpenAIReplyReader:
         """Return the reader of the reply to one attempt."""
         return OpenAIReplyReader(_TgiStream, _read_tgi)
 
@@ -164,7 +164,7 @@ class TritonProtocol:
         parameters = _parameters(ask.sampling, own, settings, sends_stop=False)
         return {**text, **parameters} if self._is_flat else {**text, "parameters": parameters}
 
-    def reading(self, ask: Generate) -> OpenAIReplyReader:
+    def create_reader(self, ask: Generate) -> OpenAIReplyReader:
         """Return the reader of the reply to one attempt."""
         return _TritonReplyReader(_plain_text(ask, self.name))
 
@@ -280,8 +280,8 @@ class _TgiStream(StreamedReply):
             return _tgi_reply(piece, document.get("details") or {})
         return _tgi_reply(piece, None)
 
-    def whole(self) -> OpenAIReply:
-        reply = super().whole()
+    def join_reply(self) -> OpenAIReply:
+        reply = super().join_reply()
         if self._whole is not None:
             reply.choices[0].text = self._whole
         return reply
@@ -316,8 +316,8 @@ class _TritonReplyReader(OpenAIReplyReader):
         super().__init__(_TritonStream, _read_triton)
         self._prompt = prompt
 
-    def whole(self, reply: HttpReply) -> OpenAIReply:
-        whole = super().whole(reply)
+    def join_reply(self, reply: HttpReply) -> OpenAIReply:
+        whole = super().join_reply(reply)
         for choice in whole.choices:
             choice.text = (choice.text or "").removeprefix(self._prompt)
         return whole

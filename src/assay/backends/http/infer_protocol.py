@@ -121,7 +121,7 @@ def _texts_to_score(ask: Span, text: str) -> tuple[str, ...] | Failure:
         return Failure("empty", f"there is nothing to score from character {ask.start} on")
     if ask.start > 0:
         return (text[: ask.start], text)
-    return (PROBE, text) if ask.leads else (text,)
+    return (PROBE, text) if ask.scores_first_token else (text,)
 
 
 def _build_generation_params(sampling: Sampling, index: int, number: int) -> Params:
@@ -154,7 +154,7 @@ def read_infer_replies(part: InferPart, replies: Sequence[object]) -> Output | L
         lists.append(numbers)
     if ask.start > 0:
         return _score_after_context(ask, *lists)
-    if ask.leads:
+    if ask.scores_first_token:
         return _score_after_lead(ask, *lists)
     return _likelihood(ask, lists[0], 0)
 

@@ -98,21 +98,21 @@ class Batches:
         waiting = self._waiting.get(part.params)
         n_texts = part.params.batch_size or self._n_texts
         if waiting is not None and len(waiting.instances) + waiting.n_more(part) > n_texts:
-            yield self._taken(part.params)
+            yield self._take_call(part.params)
         call = self._waiting.setdefault(part.params, InferCall())
         call.add(part)
         self._n_waiting += 1
         if len(call.instances) >= n_texts:
-            yield self._taken(part.params)
+            yield self._take_call(part.params)
         elif self._n_waiting >= MAX_WAITING_CALLS * max(self._n_texts, n_texts):
-            yield self._taken(max(self._waiting, key=lambda params: len(self._waiting[params].parts)))
+            yield self._take_call(max(self._waiting, key=lambda params: len(self._waiting[params].parts)))
 
-    def rest(self) -> Iterator[InferCall]:
+    def drain(self) -> Iterator[InferCall]:
         """Yield the calls that are still waiting."""
         while self._waiting:
-            yield self._taken(next(iter(self._waiting)))
+            yield self._take_call(next(iter(self._waiting)))
 
-    def _taken(self, params: Params) -> InferCall:
+    def _take_call(self, params: Params) -> InferCall:
         call = self._waiting.pop(params)
         self._n_waiting -= len(call.parts)
         return call
@@ -199,7 +199,7 @@ class InferServerBackend:
                 continue
             for answer in answers:
                 if (response := pending.complete(answer)) is not None:
-                    yield self._counted(response)
+                    yield self._count_response(response)
 
     @property
     def has_more_at_hand(self) -> bool:
@@ -247,9 +247,9 @@ class InferServerBackend:
             pending.expect(request, len(parts))
             for part in parts:
                 yield from batches.add(part)
-        yield from batches.rest()
+        yield from batches.drain()
 
-    def _counted(self, response: Response) -> Response:
+    def _count_response(self, response: Response) -> Response:
         if isinstance(response.outcome, Completion):
             self._n_maybe_cut += sum(output.finish is Finish.LENGTH for output in response.outcome.outputs)
         return response
@@ -257,7 +257,7 @@ class InferServerBackend:
     # --- sending: on the loop's thread ---
 
     async def _work(self, client: HttpClient, job: InferCall | Response) -> list[PartAnswer] | Response:
-        return job if isinstance(job, Response) else await self._answered(client, job)
+        return job if isinstance(job, Response) else await self._answer_call(client, job)
 
     def _params(self, params: Params) -> dict[str, Any]:
         """Return the params of a call, with the initial values of those that only an earlier call set."""
@@ -265,7 +265,7 @@ class InferServerBackend:
         reset = {name: NEUTRAL[name] for name in sorted(self._server_keeps)}
         return {**reset, **params.fields()}
 
-    async def _answered(
+    async def _answer_call(
         self, client: HttpClient, call: InferCall, *, is_half: bool = False
     ) -> list[PartAnswer]:
         """Return the answers to a call. If it keeps failing, its halves are tried, down to the faulty part.
@@ -287,7 +287,7 @@ class InferServerBackend:
             return [
                 answer
                 for half in call.halves()
-                for answer in await self._answered(client, half, is_half=True)
+                for answer in await self._answer_call(client, half, is_half=True)
             ]
         seconds = (time.perf_counter() - began) / len(call.parts)
         return [_answer(part, read_infer_replies(part, mine), seconds) for part, mine in call.shares(replies)]

@@ -209,7 +209,7 @@ class Endpoint:
                 reply = await self._attempt(client, method, path, body, reading())
             except CallTrouble as trouble:
                 if trouble.may_pass:
-                    self._level.refused(time.monotonic(), may_be_the_input=not trouble.is_too_much)
+                    self._level.record_rejection(time.monotonic(), may_be_the_input=not trouble.is_too_much)
                 trouble.attempts = attempt
                 trouble.args = (self._mask_key(str(trouble)),)
                 if trouble.kind == "unreachable" and not self._was_reached:
@@ -220,17 +220,17 @@ class Endpoint:
                 if is_last or not _is_retried(trouble, is_patient=is_patient):
                     raise self._make_final_error(trouble) from None
                 self.retries[_summarize_error(trouble)] += 1
-                self._rest(trouble.wait_s or 0.0)
+                self._pause(trouble.wait_s or 0.0)
             else:
                 self._n_lost = 0
                 now = time.monotonic()
-                self._level.done(now, now - began, n_tokens(reply))
+                self._level.record_answer(now, now - began, n_tokens(reply))
                 return reply
             await asyncio.sleep(wait_s * (1 - _spread(body, attempt) / 2))
             wait_s = min(2 * wait_s, LONGEST_WAIT_S)
         raise AssertionError("the loop has no end")
 
-    def _rest(self, seconds: float) -> None:
+    def _pause(self, seconds: float) -> None:
         """Pause all calls for a while: a server that asks one call to wait means all of them."""
         self._resting_until = max(self._resting_until, time.monotonic() + seconds)
 
@@ -290,10 +290,10 @@ class Endpoint:
             raise CallTrouble("connection", f"the connection broke: {trouble}", may_pass=True) from None
         self._was_reached = True
         if reply.status != 200:
-            raise self._refused(self.url + path, reply)
+            raise self._build_error(self.url + path, reply)
         return reading.read(reply)
 
-    def _refused(self, url: str, reply: HttpReply) -> Exception:
+    def _build_error(self, url: str, reply: HttpReply) -> Exception:
         """Return the error of a reply with an error status."""
         status = reply.status
         what = self._mask_key(f"HTTP status {status}: {find_error_message(reply.content)}")

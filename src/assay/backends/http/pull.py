@@ -179,9 +179,9 @@ class _LoopThread(Generic[J, R]):
         for number, job in jobs:
             task = self._loop.create_task(self._work(self._client, job))
             self._tasks[task] = number
-            task.add_done_callback(self._finished)
+            task.add_done_callback(self._finish_task)
 
-    def _finished(self, task: asyncio.Future[R]) -> None:
+    def _finish_task(self, task: asyncio.Future[R]) -> None:
         number = self._tasks.pop(task)
         if task.cancelled():
             return

@@ -26,13 +26,13 @@ class PendingRequests:
     """Requests with unanswered parts."""
 
     def __init__(self) -> None:
-        self._n_owed: dict[str, int] = {}
+        self._n_parts: dict[str, int] = {}
         self._answers: dict[str, list[PartAnswer]] = {}
         self._last = time.perf_counter()
 
     def expect(self, request: Request, n_parts: int) -> None:
         """Register a request with this many parts."""
-        self._n_owed[request.id] = n_parts
+        self._n_parts[request.id] = n_parts
         self._answers[request.id] = []
 
     def complete(self, answer: PartAnswer) -> Response | None:
@@ -40,9 +40,9 @@ class PendingRequests:
         request = answer.request
         answers = self._answers[request.id]
         answers.append(answer)
-        if len(answers) < self._n_owed[request.id]:
+        if len(answers) < self._n_parts[request.id]:
             return None
-        del self._n_owed[request.id], self._answers[request.id]
+        del self._n_parts[request.id], self._answers[request.id]
         latency_s = max(part.seconds for part in answers)
         first_s = min((part.first_s for part in answers if part.first_s), default=0.0)
         outcome = _outcome(request, answers)

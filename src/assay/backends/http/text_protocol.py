@@ -52,7 +52,7 @@ class TextProtocol(Protocol):
     ) -> dict[str, Any]:
         """Return the body of a call; may raise MediaTrouble."""
 
-    def reading(self, ask: Generate) -> OpenAIReplyReader:
+    def create_reader(self, ask: Generate) -> OpenAIReplyReader:
         """Return the reader of the reply to one attempt."""
 
     def report(self, url: str, model: str, key: str | None) -> Report | None:
@@ -94,7 +94,7 @@ class OpenAIProtocol:
         """Return the body of a call; may raise MediaTrouble."""
         return build_body(ask, model, settings, is_stream=is_stream, seed=seed, n_texts=n_texts)
 
-    def reading(self, ask: Generate) -> OpenAIReplyReader:
+    def create_reader(self, ask: Generate) -> OpenAIReplyReader:
         """Return the reader of the reply to one attempt."""
         return OpenAIReplyReader()
 

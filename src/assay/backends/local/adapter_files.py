@@ -76,7 +76,7 @@ def find_adapter(path: str) -> Adapter:
 @cache
 def _download(name: HubName, cache_folder: Path) -> Path:
     """Return the folder of an adapter on the hub: the same commit for the whole process."""
-    return HubAdapterFiles(name).ready()
+    return HubAdapterFiles(name).prepare_path()
 
 
 def _tensor_names(path: Path) -> list[str]:

@@ -69,15 +69,19 @@ class RenderedPrompt:
 class _ReplyOpening(NamedTuple):
     """What a template writes between a question and its reply."""
 
-    asked: str
+    before_model_reply: str
     """When it requests a reply from the model."""
-    given: str
+    before_given_reply: str
     """When it renders a given reply."""
 
     @property
     def for_labels(self) -> str:
         """Return the text before the first token of a reply, including a space that separates the reply."""
-        return self.asked if self.asked.rstrip(" ") == self.given.rstrip(" ") else self.given
+        return (
+            self.before_model_reply
+            if self.before_model_reply.rstrip(" ") == self.before_given_reply.rstrip(" ")
+            else self.before_given_reply
+        )
 
 
 def find_template_failure(source: str, *, in_parts: bool = False) -> JinjaFailure | None:
@@ -140,11 +144,11 @@ class Renderer:
         opened = self._open_cached(prompt[:-1] if is_begun else prompt)
         if is_begun or is_scored:
             reply = self._reply
-            tail = reply.given if is_begun else reply.for_labels
+            tail = reply.before_given_reply if is_begun else reply.for_labels
             if is_scored and (tag := _find_open_reasoning(tail)) is not None:
                 raise TemplateTrouble(_INSIDE_REASONING.format(tag))
-            if opened.endswith(reply.asked):
-                opened = opened[: len(opened) - len(reply.asked)] + tail
+            if opened.endswith(reply.before_model_reply):
+                opened = opened[: len(opened) - len(reply.before_model_reply)] + tail
         text = opened + prompt[-1].text if is_begun else opened
         return RenderedPrompt(text, len(opened), is_templated=True)
 

@@ -55,7 +55,7 @@ class ChatTemplate:
         `switches`: variables of the template besides the messages, such as `add_generation_prompt`.
         """
         try:
-            text = self._bounded(messages, switches)
+            text = self._render_bounded(messages, switches)
         except JinjaFailure as failure:
             if failure.is_limit:
                 raise ChatTemplateLimit(str(failure)) from failure
@@ -68,7 +68,7 @@ class ChatTemplate:
             self._is_same = own == text
         return own
 
-    def _bounded(self, messages: Sequence[dict[str, Any]], switches: Mapping[str, Any]) -> str | None:
+    def _render_bounded(self, messages: Sequence[dict[str, Any]], switches: Mapping[str, Any]) -> str | None:
         find = getattr(self._tokenizer, "get_chat_template", None)
         if find is None:
             return None

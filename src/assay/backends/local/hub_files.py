@@ -214,7 +214,7 @@ class HubFiles(HubCommit):
         """Return the folder of the small files; does not download weights."""
         return self.snapshot
 
-    def ready(self) -> Path:
+    def prepare_path(self) -> Path:
         """Download the weights and return the folder."""
         folder = self.snapshot
         self._download(self._weight_files(folder))
@@ -346,7 +346,7 @@ class HubGgufFiles(HubCommit):
         """Return the file."""
         return self._inner.path
 
-    def ready(self) -> Path:
+    def prepare_path(self) -> Path:
         """Return the file."""
         return self._inner.path
 
@@ -403,7 +403,7 @@ class HubAdapterFiles(HubCommit):
     def __init__(self, name: HubName) -> None:
         super().__init__(name, "vllm")
 
-    def ready(self) -> Path:
+    def prepare_path(self) -> Path:
         """Download the files, .safetensors in preference to .bin, and return the folder."""
         files = [self._snapshot.files[path] for path in self._FILES if path in self._snapshot.files]
         if len(files) < 2 or files[0].path != self._FILES[0]:

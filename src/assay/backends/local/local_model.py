@@ -228,7 +228,7 @@ class LocalModel:
 
     @cached_property
     def _source(self) -> Path:
-        return self._files.ready()
+        return self._files.prepare_path()
 
     @cached_property
     def _tokenizer(self) -> Any:
@@ -252,9 +252,11 @@ class LocalModel:
             adds_bos=self._file_args.add_bos_token,
         )
 
-    def _planned(self, requests: Sequence[Request], rows: Rows, waiting: PendingPlans) -> Iterator[Response]:
+    def _plan_rows(
+        self, requests: Sequence[Request], rows: Rows, waiting: PendingPlans
+    ) -> Iterator[Response]:
         """Add the rows that SPAN and LABELS requests need; yield a failure for each that cannot be scored."""
-        for request, encoded in self._encoded(requests):
+        for request, encoded in self._encode_requests(requests):
             trouble = (
                 encoded
                 if isinstance(encoded, Failure)
@@ -277,7 +279,7 @@ class LocalModel:
             for row in {reading.row for reading in plan.readings}:
                 waiting.setdefault(row, []).append(plan)
 
-    def _encoded(
+    def _encode_requests(
         self, requests: Sequence[Request]
     ) -> Iterator[tuple[Request, EncodedSpan | EncodedWindows | EncodedLabels | Failure]]:
         spans = [(r, r.ask) for r in requests if isinstance(r.ask, Span)]

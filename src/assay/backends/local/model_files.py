@@ -130,7 +130,7 @@ class ModelFiles(Protocol):
     def tokenizer_source(self) -> Path:
         """Return the folder or GGUF file with the tokenizer; does not download weights."""
 
-    def ready(self) -> Path:
+    def prepare_path(self) -> Path:
         """Return the folder or GGUF file to load, downloaded or created if necessary."""
 
 
@@ -256,7 +256,7 @@ class FolderFiles:
         """Return the folder."""
         return self.folder
 
-    def ready(self) -> Path:
+    def prepare_path(self) -> Path:
         """Return the folder."""
         return self.folder
 
@@ -329,7 +329,7 @@ class GgufFiles:
         """Return the file."""
         return self.path
 
-    def ready(self) -> Path:
+    def prepare_path(self) -> Path:
         """Return the file."""
         return self.path
 

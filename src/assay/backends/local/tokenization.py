@@ -127,7 +127,7 @@ class Tokenization:
 
     def spans(self, asks: Sequence[Span]) -> list[EncodedSpan | EncodedWindows | Failure]:
         """Encode SPAN requests."""
-        rendered = [self._rendered(ask.prompt, is_scored=True) for ask in asks]
+        rendered = [self._render_prompt(ask.prompt, is_scored=True) for ask in asks]
         encoded = self._encoder.encode(r.text for r in rendered if isinstance(r, RenderedPrompt))
         return [
             r if isinstance(r, Failure) else self._span(encoded, ask, r)
@@ -136,7 +136,7 @@ class Tokenization:
 
     def prompts(self, prompts: Sequence[Prompt]) -> list[tuple[int, ...] | Failure]:
         """Encode prompts for generation."""
-        rendered = [self._rendered(prompt) for prompt in prompts]
+        rendered = [self._render_prompt(prompt) for prompt in prompts]
         encoded = self._encoder.encode(r.text for r in rendered if isinstance(r, RenderedPrompt))
         return [r if isinstance(r, Failure) else self._context(encoded, r) for r in rendered]
 
@@ -182,16 +182,18 @@ class Tokenization:
             encoded = self.spans([ask])[0]
         else:
             is_labels = isinstance(ask, Labels)
-            rendered = self._render_before_labels(ask.prompt) if is_labels else self._rendered(ask.prompt)
+            rendered = (
+                self._render_before_labels(ask.prompt) if is_labels else self._render_prompt(ask.prompt)
+            )
             if isinstance(rendered, Failure):
                 return []
             context = self._context(self._encoder.encode([rendered.text]), rendered)
             encoded = context if isinstance(context, Failure) else EncodedSpan(context, len(context))
         if isinstance(encoded, Failure):
             return []
-        return self.named(encoded.ids, _scored_places(encoded))
+        return self.name_tokens(encoded.ids, _scored_places(encoded))
 
-    def named(self, ids: Sequence[int], scored: Container[int] = ()) -> list[Token]:
+    def name_tokens(self, ids: Sequence[int], scored: Container[int] = ()) -> list[Token]:
         """Return tokens with their texts; `scored` are positions among them."""
         names = self._tokenizer.convert_ids_to_tokens(list(ids))
         special = set(self._tokenizer.all_special_ids)
@@ -210,16 +212,16 @@ class Tokenization:
 
     # --- inside ---
 
-    def _rendered(self, prompt: Prompt, *, is_scored: bool = False) -> RenderedPrompt | Failure:
+    def _render_prompt(self, prompt: Prompt, *, is_scored: bool = False) -> RenderedPrompt | Failure:
         try:
             return self._renderer.render(prompt, is_scored=is_scored)
         except TemplateTrouble as trouble:
             return Failure("template", str(trouble))
 
     def _render_before_labels(self, prompt: Prompt) -> RenderedPrompt | Failure:
-        return _strip_trailing_spaces(self._rendered(prompt, is_scored=True))
+        return _strip_trailing_spaces(self._render_prompt(prompt, is_scored=True))
 
-    def _leading(self, ids: Sequence[int], rendered: RenderedPrompt) -> tuple[int, ...]:
+    def _choose_leading_ids(self, ids: Sequence[int], rendered: RenderedPrompt) -> tuple[int, ...]:
         """Return the ids to add before these ids."""
         is_whole = rendered.is_templated and not self._leads_conversations
         if is_whole or tuple(ids[: len(self.lead)]) == self.lead:
@@ -230,7 +232,7 @@ class Tokenization:
         self, texts: Mapping[str, EncodedText], rendered: RenderedPrompt
     ) -> tuple[int, ...] | Failure:
         ids = texts[rendered.text].ids
-        context = (*self._leading(ids, rendered), *ids)
+        context = (*self._choose_leading_ids(ids, rendered), *ids)
         if context:
             return context
         if self.prefix is None:
@@ -241,16 +243,18 @@ class Tokenization:
         self, texts: Mapping[str, EncodedText], ask: Span, rendered: RenderedPrompt
     ) -> EncodedSpan | EncodedWindows | Failure:
         if ask.windows is not None:
-            return self._windowed(texts, rendered, ask.windows)
+            return self._encode_windows(texts, rendered, ask.windows)
         if not isinstance(ask.prompt, str) and ask.prompt[-1].role != "assistant":
             return Failure("template", "scoring in a conversation needs a final assistant message")
-        return self._scored(texts, rendered, rendered.final_at + ask.start, leads=ask.leads)
+        return self._encode_span(
+            texts, rendered, rendered.final_at + ask.start, scores_first=ask.scores_first_token
+        )
 
-    def _windowed(
+    def _encode_windows(
         self, texts: Mapping[str, EncodedText], rendered: RenderedPrompt, setting: Windows
     ) -> EncodedWindows | Failure:
         # Only lm-eval's scheme adds a token in front; the others leave the first token of the text unscored.
-        whole = self._scored(texts, rendered, 0, leads=setting.scheme == "classic")
+        whole = self._encode_span(texts, rendered, 0, scores_first=setting.scheme == "classic")
         if isinstance(whole, Failure):
             return whole
         try:
@@ -264,18 +268,18 @@ class Tokenization:
         # If a token is skipped, its neighbour would seem to extend over it.
         return replace(encoded, starts=whole.starts) if encoded.n_scored == len(whole.starts) else encoded
 
-    def _scored(
-        self, texts: Mapping[str, EncodedText], rendered: RenderedPrompt, boundary: int, *, leads: bool
+    def _encode_span(
+        self, texts: Mapping[str, EncodedText], rendered: RenderedPrompt, boundary: int, *, scores_first: bool
     ) -> EncodedSpan | Failure:
         """Encode a whole text and find the tokens that end after the boundary."""
         text = texts[rendered.text]
         first = text.count_tokens_until(boundary)
         offsets = text.list_offsets(first)
         straddles = bool(offsets) and offsets[0][0] < boundary
-        ids = (*self._leading(text.ids, rendered), *text.ids)
+        ids = (*self._choose_leading_ids(text.ids, rendered), *text.ids)
         first += len(ids) - len(text.ids)
         if first == 0 and ids:
-            if ids[0] == self.prefix or not leads:
+            if ids[0] == self.prefix or not scores_first:
                 first = 1  # The text has its own first token, or is scored without one.
             elif self.prefix is None:
                 return _make_prefix_failure()
@@ -323,7 +327,7 @@ class Tokenization:
 
         def encode_whole(spelling: str) -> tuple[tuple[int, ...], int] | None:
             whole = RenderedPrompt(ending.text + spelling, 0, ending.is_templated)
-            scored = self._scored(texts, whole, boundary, leads=True)
+            scored = self._encode_span(texts, whole, boundary, scores_first=True)
             return None if isinstance(scored, Failure) else (scored.ids, scored.first_scored)
 
         def encode_end(spelling: str) -> tuple[tuple[int, ...], int] | None:

@@ -176,7 +176,7 @@ class OpenAIBackend:
         """Return the model's name; the first one that the server lists if none was given."""
         if self._given_name or not self._protocol.lists_models:
             return self._given_name
-        [name] = run_concurrently([None], self._listed, url=self._endpoint.url, level=FixedLevel(1))
+        [name] = run_concurrently([None], self._list_models, url=self._endpoint.url, level=FixedLevel(1))
         return name
 
     def _jobs(
@@ -210,17 +210,17 @@ class OpenAIBackend:
 
     # --- sending: on the loop's thread ---
 
-    async def _listed(self, client: HttpClient, _: None) -> str:
+    async def _list_models(self, client: HttpClient, _: None) -> str:
         return await fetch_first_model(self._endpoint, client)
 
     async def _work(
         self, client: HttpClient, job: GenerationPart | Request | Response
     ) -> PartAnswer | Response:
         if isinstance(job, Request):
-            return await self._scored(client, job)
-        return job if isinstance(job, Response) else await self._answered(client, job)
+            return await self._answer_scoring(client, job)
+        return job if isinstance(job, Response) else await self._answer_part(client, job)
 
-    async def _scored(self, client: HttpClient, request: Request) -> PartAnswer:
+    async def _answer_scoring(self, client: HttpClient, request: Request) -> PartAnswer:
         """Return the answer to a scoring request: a likelihood or label probabilities."""
         began = time.perf_counter()
         outcome: Likelihood | LabelProbs | Failure
@@ -233,7 +233,7 @@ class OpenAIBackend:
             outcome = Failure("media", str(trouble))
         return PartAnswer(request, 0, outcome, time.perf_counter() - began)
 
-    async def _answered(self, client: HttpClient, part: GenerationPart) -> PartAnswer:
+    async def _answer_part(self, client: HttpClient, part: GenerationPart) -> PartAnswer:
         """Return the texts of a part, or why it failed."""
         began = time.perf_counter()
         try:
@@ -289,7 +289,7 @@ class OpenAIBackend:
         # Reading media files takes time: other calls continue meanwhile.
         body = await asyncio.to_thread(build) if find_media(prompt) else build()
         path = self._protocol.path(part.ask, self._model, self._settings, is_stream=is_stream)
-        reading = partial(self._protocol.reading, part.ask)
+        reading = partial(self._protocol.create_reader, part.ask)
         return await self._endpoint.post(client, body, reading, path=path, n_tokens=_n_written)
 
 

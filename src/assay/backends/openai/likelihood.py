@@ -162,7 +162,7 @@ def _likelihood(
 ) -> Likelihood | Failure:
     """Return the likelihood of the tokens from `first` on; `texts` end with theirs if they are known."""
     if first == 0:
-        if ask.leads or len(tokens.logprobs) == 1:
+        if ask.scores_first_token or len(tokens.logprobs) == 1:
             why = "the server adds no special token before a text, so the first token has no likelihood"
             return Failure("unscored", why)
         first = 1

@@ -102,7 +102,7 @@ def build_body(
     fields = {
         "model": model,
         **build_prompt_fields(ask.prompt, select_api(ask.prompt, settings)),
-        **_decoding(ask.sampling, settings, seed, n_texts),
+        **_build_decoding(ask.sampling, settings, seed, n_texts),
         **settings.fields,
     }
     if set(ask.sampling.stop) > set(get_stop_texts(settings)):
@@ -146,7 +146,9 @@ def get_stop_texts(settings: OpenAISettings) -> Sequence[str]:
     return (stop,) if isinstance(stop, str) else stop
 
 
-def _decoding(sampling: Sampling, settings: OpenAISettings, seed: int | None, n_texts: int) -> dict[str, Any]:
+def _build_decoding(
+    sampling: Sampling, settings: OpenAISettings, seed: int | None, n_texts: int
+) -> dict[str, Any]:
     if settings.decoding is not None:
         return {"max_tokens": sampling.max_tokens}
     fields: dict[str, Any] = {"max_tokens": sampling.max_tokens, "temperature": sampling.temperature}

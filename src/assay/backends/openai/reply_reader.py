@@ -45,12 +45,12 @@ class OpenAIReplyReader:
     def read(self, reply: HttpReply) -> TimedReply:
         """Return the complete reply and its timing; raise CallTrouble if it cannot be read."""
         self.ended = reply.ended
-        checked = check_reply(self.whole(reply))
+        checked = check_reply(self.join_reply(reply))
         return TimedReply(checked, self.text_at[0] - self.began if self.text_at else 0.0)
 
-    def whole(self, reply: HttpReply) -> OpenAIReply:
+    def join_reply(self, reply: HttpReply) -> OpenAIReply:
         """Return the complete reply, joined if it was streamed."""
-        return self._decode(reply.content) if self._stream is None else self._stream.whole()
+        return self._decode(reply.content) if self._stream is None else self._stream.join_reply()
 
     @property
     def text_at(self) -> Sequence[float]:

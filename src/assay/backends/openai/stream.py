@@ -47,7 +47,7 @@ class StreamedReply:
         """Return the content of an event; raise CallTrouble if it cannot be decoded."""
         return decode_reply(data)
 
-    def whole(self) -> OpenAIReply:
+    def join_reply(self) -> OpenAIReply:
         """Return the reply; raise CallTrouble if the stream ended before its texts."""
         choices = list(self._choices())
         is_ended = all(choice.finish_reason is not None for choice in choices)
@@ -99,14 +99,14 @@ class _StreamedText:
 
     def choice(self, index: int) -> Choice:
         """Return the joined text."""
-        aside = {name: self._joined(name) for name in _ASIDE}
-        message = ReplyMessage(self._joined("content"), **aside, tool_calls=self._calls.whole())
+        aside = {name: self._join_pieces(name) for name in _ASIDE}
+        message = ReplyMessage(self._join_pieces("content"), **aside, tool_calls=self._calls.join_calls())
         last = self._last
         return Choice(
             index,
             last.finish_reason,
             message,
-            text=self._joined("text"),
+            text=self._join_pieces("text"),
             stop_reason=last.stop_reason,
             matched_stop=last.matched_stop,
         )
@@ -116,5 +116,5 @@ class _StreamedText:
             self._pieces.setdefault(name, []).append(piece)
         return bool(piece)
 
-    def _joined(self, name: str) -> str | None:
+    def _join_pieces(self, name: str) -> str | None:
         return "".join(self._pieces[name]) if name in self._pieces else None

@@ -64,7 +64,7 @@ class OpenAITimedClient:
             now = time.perf_counter()
             return TimedCall(CallTimes(now, now), Failure("media", str(trouble)))
         body = encode_json(fields)  # Before the clock of the call starts.
-        reading = self._protocol.reading(ask)
+        reading = self._protocol.create_reader(ask)
         outcome = await self._outcome(ask, body, reading)
         times = CallTimes(reading.began, reading.ended, tuple(reading.text_at), tuple(reading.event_at))
         return TimedCall(times, outcome)

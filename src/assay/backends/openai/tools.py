@@ -108,9 +108,9 @@ class StreamedCalls:
             has_text |= begun.take(piece)
         return has_text
 
-    def whole(self) -> list[ToolCall] | None:
+    def join_calls(self) -> list[ToolCall] | None:
         """Return the calls; None if there are none."""
-        return [call.whole() for call in self._calls] or None
+        return [call.join_call() for call in self._calls] or None
 
 
 class _StreamedCall:
@@ -130,7 +130,7 @@ class _StreamedCall:
         self._arguments.append(arguments)
         return bool(function.name or arguments)
 
-    def whole(self) -> ToolCall:
+    def join_call(self) -> ToolCall:
         return ToolCall(None, self.id, CalledFunction(self._name, "".join(self._arguments)))
 
 

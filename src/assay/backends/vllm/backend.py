@@ -222,7 +222,7 @@ class VllmBackend(LocalModel):
             return
         flow = EngineQueue(self._load(), self._counters)
         try:
-            yield from self._answered(chain([first], source), flow)
+            yield from self._answer_requests(chain([first], source), flow)
         finally:
             flow.close()
 
@@ -250,7 +250,7 @@ class VllmBackend(LocalModel):
         if self._engine is not None:
             self._engine.close()
             self._engine = None
-            self.__dict__.pop("_ending", None)
+            self.__dict__.pop("_end_detector", None)
 
     # --- parts, created when they are first needed ---
 
@@ -260,7 +260,7 @@ class VllmBackend(LocalModel):
         return dtype if dtype != "auto" else resolve_dtype("auto", resolve_device("auto"), self._files.dtype)
 
     @cached_property
-    def _ending(self) -> EndDetector:
+    def _end_detector(self) -> EndDetector:
         return EndDetector(self._tokenizer, self._load().end_ids)
 
     def _load(self) -> VllmEngine:
@@ -302,7 +302,7 @@ class VllmBackend(LocalModel):
 
     # --- requests to jobs ---
 
-    def _answered(self, source: Iterator[Sequence[Request]], flow: EngineQueue) -> Iterator[Response]:
+    def _answer_requests(self, source: Iterator[Sequence[Request]], flow: EngineQueue) -> Iterator[Response]:
         waiting: PendingPlans = {}
         owner: dict[Draft, GenerationJob] = {}
         while True:
@@ -326,13 +326,13 @@ class VllmBackend(LocalModel):
     ) -> Iterator[Response]:
         """Queue the jobs of a window; yield a failure for each request that cannot be answered."""
         rows = Rows()
-        yield from self._planned([r for r in window if not isinstance(r.ask, Generate)], rows, waiting)
+        yield from self._plan_rows([r for r in window if not isinstance(r.ask, Generate)], rows, waiting)
         engine = self._load()
         flow.add(plan_reads(list(rows), shares=engine.shares, reads_own=engine.reads_own))
         new: dict[Draft, GenerationJob] = {}
         yield from self._plan_drafts([r for r in window if isinstance(r.ask, Generate)], new)
         owner.update(new)
-        flow.add(WriteJob(draft, self._ending) for draft in new)
+        flow.add(WriteJob(draft, self._end_detector) for draft in new)
 
 
 def _n_chars(request: Request) -> int:

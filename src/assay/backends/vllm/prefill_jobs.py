@@ -143,7 +143,7 @@ def _chain_jobs(
     """
     jobs = [
         _job(path[:end], clip_reads(reads, begin, end), rows, begin, salt)
-        for begin, end in _parts(_first(reads), len(path), known, piece)
+        for begin, end in _parts(_find_first_read(reads), len(path), known, piece)
     ]
     for job, following in pairwise(jobs):
         job.followers.append(following)
@@ -174,5 +174,5 @@ def _job(
     return ReadJob(ask, begin, reads, rows, more)
 
 
-def _first(reads: Sequence[RowReadRange]) -> int:
+def _find_first_read(reads: Sequence[RowReadRange]) -> int:
     return min(begin for begin, _, _, _ in reads)

@@ -244,15 +244,15 @@ class Dispatcher:
             case WorkerReady():
                 self._accept_worker(number, worker, event)
             case BatchResponses(batch, responses):
-                yield from self._taken(worker, batch, responses)
+                yield from self._accept_responses(worker, batch, responses)
             case BatchFinished(batch, stats, notes):
                 self._stats[number] = stats
                 self._notes.update(dict.fromkeys(notes))
-                yield from self._finished(worker, batch)
+                yield from self._finish_batch(worker, batch)
             case WorkerFailed():
                 raise event.error()
             case WorkerDied(why, is_blameless):
-                yield from self._lost(number, why, is_blameless=is_blameless)
+                yield from self._remove_worker(number, why, is_blameless=is_blameless)
 
     def _accept_worker(self, number: int, worker: _Worker, up: WorkerReady) -> None:
         error = self._refusal(up)
@@ -262,7 +262,9 @@ class Dispatcher:
             raise error
         worker.node = up.node
 
-    def _taken(self, worker: _Worker, batch: int, responses: tuple[Response, ...]) -> Iterator[Response]:
+    def _accept_responses(
+        self, worker: _Worker, batch: int, responses: tuple[Response, ...]
+    ) -> Iterator[Response]:
         if not worker.has_answered:
             worker.has_answered = True
             took_s = worker.last_word - worker.given_work
@@ -275,7 +277,7 @@ class Dispatcher:
             self.has_more_at_hand = n_left > 0
             yield response
 
-    def _finished(self, worker: _Worker, batch: int) -> Iterator[Response]:
+    def _finish_batch(self, worker: _Worker, batch: int) -> Iterator[Response]:
         if not worker.batches or worker.batches[0].number != batch:
             return
         for request in worker.batches.popleft().owed.values():
@@ -291,7 +293,9 @@ class Dispatcher:
             patience_s = self._patience_s(worker)
             if worker.batches and now - worker.last_word > patience_s:
                 self._group.end(number)
-                yield from self._lost(number, f"it did not answer for {patience_s:,.0f} s and was terminated")
+                yield from self._remove_worker(
+                    number, f"it did not answer for {patience_s:,.0f} s and was terminated"
+                )
 
     def _patience_s(self, worker: _Worker) -> float:
         """Return how long a worker with work may be silent."""
@@ -301,7 +305,7 @@ class Dispatcher:
             return self._silence_s * _START_FACTOR
         return self._silence_s + self._slowest_start_s * _SLOWER_START
 
-    def _lost(self, number: int, why: str, *, is_blameless: bool = False) -> Iterator[Response]:
+    def _remove_worker(self, number: int, why: str, *, is_blameless: bool = False) -> Iterator[Response]:
         """Remove a worker; its requests go to others."""
         worker = self._workers.pop(number)
         self.n_deaths += 1

@@ -96,7 +96,9 @@ class RayWorkerGroup:
 
     def start(self, worker: int) -> None:
         """Request a place on the cluster."""
-        proxy = self._joined().start_proxy(self._share, self._command, self._setup(), self._surroundings())
+        proxy = self._join_cluster().start_proxy(
+            self._share, self._command, self._setup(), self._surroundings()
+        )
         self._proxies[worker] = proxy
         self._take(worker)
 
@@ -139,7 +141,7 @@ class RayWorkerGroup:
 
     # --- the cluster ---
 
-    def _joined(self) -> RayCluster:
+    def _join_cluster(self) -> RayCluster:
         if self._cluster is None:
             self._cluster = RayCluster(self._address)
             self._nodes = self._cluster.nodes()
@@ -157,7 +159,7 @@ class RayWorkerGroup:
 
     def _look(self) -> None:
         """Update the list of nodes from time to time."""
-        cluster = self._joined()
+        cluster = self._join_cluster()
         now = time.monotonic()
         if now - self._looked < _LOOK_EVERY_S:
             return
@@ -170,7 +172,7 @@ class RayWorkerGroup:
         if count_workers(self._nodes, self._share):
             self._had_room = self._looked
             return
-        cluster = self._joined()
+        cluster = self._join_cluster()
         if cluster.may_grow() or (not cluster.is_own and self._looked - self._had_room < _ROOM_S):
             return
         largest = ", ".join(
@@ -196,7 +198,7 @@ class RayWorkerGroup:
         if worker not in self._proxies:
             return []
         if isinstance(report, Exception):
-            return [ReceivedEvent(worker, self._lost(worker, report))]
+            return [ReceivedEvent(worker, self._describe_death(worker, report))]
         node = report.node
         self._places[worker] = node
         events = [
@@ -209,12 +211,12 @@ class RayWorkerGroup:
         self._proxies.pop(worker).dismiss()
         return [*events, ReceivedEvent(worker, WorkerDied(f"{report.why_dead} (on {self._name_of(node)})"))]
 
-    def _lost(self, worker: int, error: Exception) -> WorkerDied:
+    def _describe_death(self, worker: int, error: Exception) -> WorkerDied:
         start_error = find_start_error(error)
         if start_error is not None:
             raise start_error
         self._proxies.pop(worker).dismiss()
-        self._nodes = self._joined().nodes()
+        self._nodes = self._join_cluster().nodes()
         return describe_death(error, self._places.pop(worker, None), self._nodes)
 
     def _add_node_name(self, message: WorkerMessage, node: str) -> WorkerMessage:

@@ -31,7 +31,7 @@ def resolve_shots(task: Task, author: TaskAuthor, n_requested: int | None, notes
         return 0
     if n_requested is not None:
         return n_requested
-    with author.calling("n_shot"):
+    with author.convert_errors("n_shot"):
         n_shots: Any = task.n_shot()
     if isinstance(n_shots, bool) or not isinstance(n_shots, int) or n_shots < 0:
         what = f"n_shot() returned {n_shots!r}, expected a whole number of examples"
@@ -77,7 +77,7 @@ def read_aggregation(
     task: Task, author: TaskAuthor, packages_lacking: Callable[[Any], Sequence[str]]
 ) -> Mapping[str, Any]:
     """Return the author's aggregation functions by name; checks them and their packages."""
-    with author.calling("aggregation"):
+    with author.convert_errors("aggregation"):
         functions: Any = task.aggregation()
     if not isinstance(functions, Mapping) or not functions:
         what = f"aggregation() returned {functions!r:.60}, expected a dict of metrics and functions"
@@ -97,7 +97,7 @@ def check_higher_is_better(
     task: Task, author: TaskAuthor, metrics: Mapping[str, Any], notes: list[str]
 ) -> None:
     """Add a note about metrics for which the class does not define whether higher is better."""
-    with author.calling("higher_is_better"):
+    with author.convert_errors("higher_is_better"):
         directions: Any = task.higher_is_better() or {}
     if not isinstance(directions, Mapping):
         what = f"higher_is_better() returned {type(directions).__name__}, expected a dict of metrics"

@@ -84,7 +84,7 @@ def _compile_found_tasks(
     for task in tasks:
         try:
             own = notes if not compiled else ()
-            compiled.append(_Compilation(name, task, settings, tools).compiled(families.get(task.name), own))
+            compiled.append(_Compilation(name, task, settings, tools).compile(families.get(task.name), own))
         except DatasetMissing as error:
             missing[task.name] = error
     if not missing:
@@ -146,7 +146,7 @@ class _Compilation:
         self._tools = tools
         self._notes: list[str] = []
 
-    def compiled(self, family: str | None, notes: Sequence[str]) -> Compilation[LeapTask]:
+    def compile(self, family: str | None, notes: Sequence[str]) -> Compilation[LeapTask]:
         """Create the author's object, prepare its documents, and build the task."""
         self._notes += notes
         settings = self._settings
@@ -164,7 +164,7 @@ class _Compilation:
         prepared = PreparedTask(task, self._author, documents, drawing, is_chat=is_chat)
         methods = resolve_methods(prepared, settings.methods)
         check_process_results(prepared, metrics, self._entry.headline, self._notes)
-        asking = self._asking(prepared)
+        asking = self._create_request_builder(prepared)
         if settings.is_faithful:
             prepared.window = self._window(prepared)
         self._notes += self._remarks(prepared)
@@ -178,7 +178,7 @@ class _Compilation:
         root = self._tools.data_root
         given = {"data_dir": str(root)} if root is not None and has_parameter(self._cls, "data_dir") else {}
         with (
-            self._author.calling("the class"),
+            self._author.convert_errors("the class"),
             noting_loads(),
             author_drawing(self._settings.seed, self._name),
         ):
@@ -188,7 +188,7 @@ class _Compilation:
         """Load the documents for examples, so that missing ones are reported as such."""
         if has_own_examples(task) or type(task).fewshot_context not in BUILTIN_CONTEXTS:
             return
-        with self._author.calling("has_training_docs"):
+        with self._author.convert_errors("has_training_docs"):
             has_training = task.has_training_docs()
         if has_training:
             task._training_docs = load_docs(task, self._author, "training_docs")
@@ -196,7 +196,7 @@ class _Compilation:
             split = "validation" if task.has_validation_docs() else "test"
             task._fewshot_docs = load_docs(task, self._author, f"{split}_docs")
 
-    def _asking(self, prepared: PreparedTask) -> LeapRequestBuilder:
+    def _create_request_builder(self, prepared: PreparedTask) -> LeapRequestBuilder:
         first = prepared.prepared[0].wishes.every[0].writing
         return LeapRequestBuilder(self._settings, first.until if first is not None else ())
 
@@ -232,7 +232,7 @@ class _Compilation:
                 "the run has no original token window, so scoring starts at the prompt/answer boundary"
             )
             return None
-        window = OriginalWindow.stored(texts, spec.chosen.get("window", ""))
+        window = OriginalWindow.from_record(texts, spec.chosen.get("window", ""))
         if window is None:
             raise PlanError(
                 Problem(
@@ -259,7 +259,7 @@ class _Compilation:
     def _has_other_request_type(self, prepared: PreparedTask) -> bool:
         """Return whether request_type() of a LEAP class differs from its requests; lm-eval lacks it."""
         is_classic = any(wish.is_classic for one in prepared.prepared for wish in one.wishes.every)
-        with self._author.calling("request_type"):
+        with self._author.convert_errors("request_type"):
             return not is_classic and prepared.types != {prepared.task.request_type()}
 
     def _kind(self, prepared: PreparedTask) -> str:
@@ -307,14 +307,14 @@ class _Compilation:
             msgspec.json.decode(msgspec.json.encode(recorded, enc_hook=str)),
             find_differences(self._traits(prepared, n_shots), is_faithful=settings.is_faithful),
             family=family,
-            chosen={} if prepared.window is None else {"window": prepared.window.recorded},
+            chosen={} if prepared.window is None else {"window": prepared.window.to_record},
         )
 
     @staticmethod
     def _samplings(prepared: PreparedTask, asking: LeapRequestBuilder) -> list[Sampling]:
         """Return the sampling parameters of generated texts, which can differ between requests."""
         wishes = (wish for one in prepared.prepared for wish in one.wishes.every)
-        return list(dict.fromkeys(asking.sampling(wish) for wish in wishes if wish.writing is not None))
+        return list(dict.fromkeys(asking.build_sampling(wish) for wish in wishes if wish.writing is not None))
 
     def _traits(self, prepared: PreparedTask, n_shots: int) -> TaskTraits:
         task = prepared.task

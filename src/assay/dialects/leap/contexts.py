@@ -75,18 +75,18 @@ class Contexts:
         is_shared = self._drawing.shared is not None
         if self.is_own:
             is_drawn = is_shared and wanted == n_requested
-            text = self._shared(number) if is_drawn else self._written(number, doc, wanted)
+            text = self._draw_shared(number) if is_drawn else self._build_own_context(number, doc, wanted)
             turns = (Message("user", text),) if self._is_chat and text else None
             return Context(text, turns, wanted, n_requested - wanted)
-        chosen = self._shared(number) if is_shared else self._chosen(number, doc, n_requested)
+        chosen = self._draw_shared(number) if is_shared else self._draw_examples(number, doc, n_requested)
         examples = chosen[max(0, len(chosen) - wanted) :]
         text = render_context(self._task, doc, examples, self.description)
         messages = self._messages(doc, examples) if self._is_chat else None
         return Context(text, messages, len(examples), len(chosen) - len(examples))
 
-    def _shared(self, number: int) -> Any:
+    def _draw_shared(self, number: int) -> Any:
         """Return the shared generator's draw for a document; earlier documents are drawn first."""
-        draw_next = self._written if self.is_own else self._chosen
+        draw_next = self._build_own_context if self.is_own else self._draw_examples
         while len(self._drawn) <= number:
             at = len(self._drawn)
             # Reserve its place even if the author's code raises: the error belongs to this document only.
@@ -100,10 +100,10 @@ class Contexts:
         question = render_text(self._task, "doc_to_text", doc)
         return build_chat_messages(solved, question, lead=self.description or "") or None
 
-    def _chosen(self, number: int, _: Any, n: int, rnd: random.Random | None = None) -> list[Any]:
+    def _draw_examples(self, number: int, _: Any, n: int, rnd: random.Random | None = None) -> list[Any]:
         return choose_examples(self._task, self._docs[number], n, rnd or self._generator(number))
 
-    def _written(self, number: int, doc: Any, n: int, rnd: random.Random | None = None) -> str:
+    def _build_own_context(self, number: int, doc: Any, n: int, rnd: random.Random | None = None) -> str:
         """Return the context built by the author's own code."""
         own: Any = self._task.fewshot_context
         more = {"description": self.description} if has_parameter(own, "description") else {}

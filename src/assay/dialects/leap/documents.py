@@ -67,15 +67,15 @@ def _apply_limit(ids: Sequence[str], limit: Limit | None, seed: int, *, is_shuff
         return positions
     if is_shuffled:
         return positions[-limit.n :] if limit.which == "last" else positions[: limit.n]
-    chosen = limit.chosen(ids, seed)
+    chosen = limit.select_ids(ids, seed)
     return [at for at in positions if ids[at] in chosen]
 
 
 def _choose_split(task: Task, author: TaskAuthor) -> tuple[str, list[Any]]:
     """Return the documents of the test split, or else of the validation split."""
-    with author.calling("has_test_docs"):
+    with author.convert_errors("has_test_docs"):
         has_test = bool(task.has_test_docs())
-    with author.calling("has_validation_docs"):
+    with author.convert_errors("has_validation_docs"):
         has_validation = bool(task.has_validation_docs())
     if not has_test and not has_validation:
         what = "has_test_docs() and has_validation_docs() are both False, so there is nothing to evaluate"
@@ -121,7 +121,7 @@ def _columns(splits: Mapping[Any, Any]) -> list[str]:
 
 def load_docs(task: Task, author: TaskAuthor, method: str) -> list[Any]:
     """Return the documents of one of the author's methods; reports a missing split as such."""
-    with author.calling(method):
+    with author.convert_errors(method):
         try:
             docs = getattr(task, method)()
             return [] if docs is None else list(docs)

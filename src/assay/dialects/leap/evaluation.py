@@ -76,12 +76,12 @@ class Evaluation:
 
     def aggregation(self) -> Mapping[str, Callable[[list[Any]], Any]]:
         """Return the author's aggregation functions."""
-        with self._prepared.author.calling("aggregation"):
+        with self._prepared.author.convert_errors("aggregation"):
             return {str(name): function for name, function in self._task.aggregation().items()}
 
     def higher_is_better(self) -> Mapping[str, bool]:
         """Return for each metric whether higher is better."""
-        with self._prepared.author.calling("higher_is_better"):
+        with self._prepared.author.convert_errors("higher_is_better"):
             directions = self._task.higher_is_better()
             return {str(name): bool(is_better) for name, is_better in (directions or {}).items()}
 

@@ -110,7 +110,7 @@ class TaskFiles:
         """Return the file that defines a class."""
         return Path(inspect.getfile(cls))
 
-    def loaded(self, cls: type[Task]) -> LoadedTask:
+    def load_class(self, cls: type[Task]) -> LoadedTask:
         """Return a class with its author."""
         # Imports inside functions count too, so search the text instead of the module.
         draws = any(

@@ -174,7 +174,7 @@ class LeapRequestBuilder(NamedTuple):
             return Span(wish.continuation, 0, windows=Windows("classic"))
         prompt = self._prompt(wish, context)
         if wish.type == GREEDY_UNTIL:
-            return Generate(prompt, self.sampling(wish))
+            return Generate(prompt, self.build_sampling(wish))
         if isinstance(prompt, str):
             start = len(prompt if self.is_faithful else prompt.rstrip(" "))
             return Span(wish.context + wish.continuation, start)
@@ -192,7 +192,7 @@ class LeapRequestBuilder(NamedTuple):
         before = prompt.rstrip(" ") if isinstance(prompt, str) else prompt
         return Labels(before, tuple((f" {text}", text) for text in texts))
 
-    def sampling(self, wish: ParsedRequest) -> Sampling:
+    def build_sampling(self, wish: ParsedRequest) -> Sampling:
         """Return the sampling parameters of a request."""
         settings, writing = self.settings, wish.writing or GenerationOptions(())
         is_original = self.is_faithful and not wish.is_classic

@@ -22,7 +22,7 @@ class OriginalWindow:
 
     def __init__(self, tokens: Callable[[Ask], Sequence[Token]], continuations: Iterable[str]) -> None:
         self._tokens: Callable[[Ask], Sequence[Token]] | None = tokens
-        alone = {text: self._alone(text, tokens) for text in dict.fromkeys(continuations)}
+        alone = {text: self._count_tokens(text, tokens) for text in dict.fromkeys(continuations)}
         firsts = {ids[:1] for ids in alone.values()}
         is_shared = len(firsts) == 1
         self._lengths = {text: len(ids) - is_shared for text, ids in alone.items()}
@@ -32,7 +32,7 @@ class OriginalWindow:
         """Whether every continuation has at least one counted token; otherwise the original raises."""
 
     @classmethod
-    def stored(cls, continuations: Iterable[str], recorded: str) -> OriginalWindow | None:
+    def from_record(cls, continuations: Iterable[str], recorded: str) -> OriginalWindow | None:
         """Return the window stored by a run; None if it has other continuations."""
         window = cls(lambda _: (), ())
         distinct = list(dict.fromkeys(continuations))
@@ -44,7 +44,7 @@ class OriginalWindow:
         return window
 
     @property
-    def recorded(self) -> str:
+    def to_record(self) -> str:
         """Return the number of tokens of each distinct continuation, in order: what a run stores."""
         return " ".join(map(str, self._lengths.values()))
 
@@ -69,7 +69,7 @@ class OriginalWindow:
         return math.fsum(likelihood.token_logprobs[-self._lengths[continuation] :])
 
     @staticmethod
-    def _alone(text: str, tokens: Callable[[Ask], Sequence[Token]]) -> tuple[int, ...]:
+    def _count_tokens(text: str, tokens: Callable[[Ask], Sequence[Token]]) -> tuple[int, ...]:
         # Tokenized as a prompt: a single token of a scored text would have no context and not count.
         return tuple(token.id for token in tokens(Generate(text, Sampling()))) if text else ()
 

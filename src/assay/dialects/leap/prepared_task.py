@@ -42,7 +42,7 @@ class PreparedTask:
         self._drawing = drawing
         self.number = {sample_id: at for at, sample_id in enumerate(documents.ids)}
         """The position of each sample."""
-        with author.calling("description"):
+        with author.convert_errors("description"):
             self.contexts = Contexts(task, documents.docs, documents.ids, drawing, is_chat=is_chat)
         self._changed: set[int] = set()
         """The documents that the author's code changes while it creates requests, for its scoring."""
@@ -66,7 +66,7 @@ class PreparedTask:
     def _build_requests(
         self, number: int, doc: Any, shots: int | None = None
     ) -> tuple[DocumentRequests, Context]:
-        with self._seeding() as seed_for:
+        with self._seed_documents() as seed_for:
             seed_for(number)
             context = self.contexts.of(number, doc, shots)
             return read_requests(self.task.construct_requests(doc, context.text)), context
@@ -86,7 +86,7 @@ class PreparedTask:
         troubles = Troubles(self.author)
         prepared: list[PreparedDocument] = []
         known: dict[DocumentRequests, DocumentRequests] = {}
-        with self._seeding() as seed_for:
+        with self._seed_documents() as seed_for:
             for number, doc in enumerate(self.documents.docs):
                 hook = "doc_to_target"
                 try:
@@ -118,7 +118,7 @@ class PreparedTask:
         return prepared
 
     @contextmanager
-    def _seeding(self) -> Iterator[Callable[[int], None]]:
+    def _seed_documents(self) -> Iterator[Callable[[int], None]]:
         """Let the author's code draw random numbers inside; yields a function that seeds a document."""
         if not self.author.draws:
             yield lambda number: None

@@ -149,7 +149,7 @@ def _find_file_tasks(named: TaskName, around: TaskEnvironment) -> TaskSelection:
     except AuthorError as error:
         notes.append(f"the folder's __init__.py failed, so tasks are named after the file: {error}")
     tasks = [
-        NamedTask(names[cls], files.loaded(cls), entries.get(names[cls], RegistryEntry()))
+        NamedTask(names[cls], files.load_class(cls), entries.get(names[cls], RegistryEntry()))
         for cls in wanted.values()
     ]
     if named.selection:
@@ -166,14 +166,14 @@ class _Collection:
         self.notes: list[str] = []
         declared = _read_declared_classes(files)
         if declared:
-            tasks_by_name = {name: files.loaded(cls) for name, cls in declared.items()}
+            tasks_by_name = {name: files.load_class(cls) for name, cls in declared.items()}
         else:
             classes_by_file = {path: files.classes(path) for path in task_files(files.folder)}
             tasks = {path: filter_task_classes(classes) for path, classes in classes_by_file.items()}
             for path, classes in classes_by_file.items():
                 self.notes += _note_incomplete_classes(path, classes)
             names = _name_classes(tasks, entries)
-            tasks_by_name = {name: files.loaded(cls) for cls, name in names.items()}
+            tasks_by_name = {name: files.load_class(cls) for cls, name in names.items()}
         self.tasks = tasks_by_name
         lost = [name for name in entries if name not in tasks_by_name]
         if lost:

@@ -51,7 +51,7 @@ class LeapTask(DescribedTask):
     def requests(self, sample: Sample, *, shots: int | None = None) -> Sequence[Request]:
         """Return the requests for a document for every method, with at most `shots` examples."""
         number = self._prepared.number[sample.id]
-        with self._prepared.author.calling("construct_requests"):
+        with self._prepared.author.convert_errors("construct_requests"):
             wishes, context = self._prepared.wishes(number, shots)
         has_options = bool(wishes.options)
         requests: list[Request] = []
@@ -60,7 +60,7 @@ class LeapTask(DescribedTask):
                 asks: list[tuple[str, Ask]] = [("labels", self._asking.labels(wishes, context))]
             else:
                 asks = [
-                    (_role(wish, has_options), self._windowed(wish, self._asking.ask(wish, context)))
+                    (_role(wish, has_options), self._fit_window(wish, self._asking.ask(wish, context)))
                     for wish in wishes.every
                 ]
             counts = (context.n_shots, context.n_left_out)
@@ -98,7 +98,7 @@ class LeapTask(DescribedTask):
             return ComponentSpec("option_likelihood", {"track": method, "score_by": "sum"})
         return None
 
-    def _windowed(self, wish: ParsedRequest, ask: Ask) -> Ask:
+    def _fit_window(self, wish: ParsedRequest, ask: Ask) -> Ask:
         window = self._prepared.window
         if window is None or wish.type != LOGLIKELIHOOD or wish.is_classic or not isinstance(ask, Span):
             return ask

@@ -63,7 +63,7 @@ class Ape:
         self._author = self._first.author
         self._is_free = self._first.dataset.evaluation_type == "generation"
         rows, self._examples = self._split_pool(arguments)
-        self._rows = {method: dataset.over(rows) for method, dataset in prepared.items()}
+        self._rows = {method: dataset.with_rows(rows) for method, dataset in prepared.items()}
         self._check_targets()
         self.kinds = frozenset({Kind.GENERATE, Kind.SPAN} if self._is_free else {Kind.GENERATE})
 

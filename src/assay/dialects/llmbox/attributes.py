@@ -102,7 +102,7 @@ def check_attributes(author: DatasetAuthor, holder: Any) -> None:
         *ATTRIBUTES.items(),
         *((spelling, ATTRIBUTES[of]) for spelling, of in SPELLINGS.items()),
     ):
-        with author.calling(name):
+        with author.convert_errors(name):
             value: Any = getattr(holder, name, _ABSENT)
         if value is _ABSENT or isinstance(value, (property, cached_property)):
             # If the class computes it, only the object has the value.

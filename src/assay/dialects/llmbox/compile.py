@@ -97,7 +97,7 @@ def compile_classes(name: str, settings: TaskSettings, tools: LlmboxTools) -> li
     vectors = Vectors(tools.open_embedder(asked.embedder)) if asked.kate else None
     compiled = []
     for subset in subsets:
-        one = _Compilation(name, loaded, subset, settings, asked, tools, vectors).compiled(subsets)
+        one = _Compilation(name, loaded, subset, settings, asked, tools, vectors).compile(subsets)
         compiled.append(one)
     return compiled
 
@@ -131,7 +131,7 @@ class _Compilation:
         self._notes: list[str] = list(loaded.notes)
         self._name = loaded.name if subset is None else f"{loaded.name}:{subset}"
 
-    def compiled(self, subsets: Sequence[str | None]) -> Compilation[ClassTask]:
+    def compile(self, subsets: Sequence[str | None]) -> Compilation[ClassTask]:
         """Create the author's object for each method, format its rows, and build the task.
 
         `subsets`: all selected subsets, including this one.
@@ -252,7 +252,7 @@ class _Compilation:
             load_rows=self._load_rows,
             check=partial(check_attributes, self._author),
         )
-        with self._author.calling("the class"), seeded_draws(self._settings.seed, self._name, "rows"):
+        with self._author.convert_errors("the class"), seeded_draws(self._settings.seed, self._name, "rows"):
             dataset = self._loaded.cls(self._loaded.name, args, self._model, self._subset)
         dataset.evaluation_data = require_rows(self._author, dataset.evaluation_data, "evaluation_data")
         dataset.example_data = require_rows(self._author, dataset.example_data, "example_data")
@@ -269,7 +269,7 @@ class _Compilation:
                 metric.tag = "Norm" if metric.tag is None else metric.tag
             setup = getattr(metric, "setup_metric", None)
             if setup is not None:
-                with self._author.calling("setup_metric"):
+                with self._author.convert_errors("setup_metric"):
                     setup(self._model, args, None, dataset)
             check_plan = getattr(metric, "check_plan", None)
             if check_plan is not None:
@@ -308,7 +308,7 @@ class _Compilation:
         limit = self._settings.limit
         if limit is None:
             return list(range(len(ids)))
-        chosen = limit.chosen(ids, self._settings.seed)
+        chosen = limit.select_ids(ids, self._settings.seed)
         return [at for at, sample_id in enumerate(ids) if sample_id in chosen]
 
     def _choose_nearest(self, prepared: FormattedDataset) -> NearestExamples:

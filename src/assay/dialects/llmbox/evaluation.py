@@ -78,7 +78,7 @@ class AuthorEvaluation:
                     return UNKNOWN_LABEL
                 predictions.append(self._compute_shares(outcome.probs))
             elif isinstance(outcome, Completion):
-                predictions += map(self._written, outcome.outputs)
+                predictions += map(self._read_text, outcome.outputs)
         return (*predictions, *alone)
 
     def _compute_shares(self, probs: Sequence[float]) -> list[float]:
@@ -86,7 +86,7 @@ class AuthorEvaluation:
         total = sum(probs) if self._is_faithful else 0.0
         return [prob / total for prob in probs] if total > 0 else list(probs)
 
-    def _written(self, output: Output) -> str | tuple[str, ...]:
+    def _read_text(self, output: Output) -> str | tuple[str, ...]:
         """Return the model's text; for a conversation the answer to each turn, even if there is only one."""
         if not self._dataset.multi_turn:
             return output.text
@@ -98,12 +98,12 @@ class AuthorEvaluation:
         n_samples = 1 if dataset.model_evaluation_method != "generation" else dataset.sample_num
         # The author's code may rely on the form of an answer, so use an existing one for rows that failed.
         answer = next((raw[0] for raw in raws if raw), "")
-        filled = [self._filled(raw, number, n_samples, answer) for number, raw in enumerate(raws)]
+        filled = [self._fill_placeholders(raw, number, n_samples, answer) for number, raw in enumerate(raws)]
         if dataset.model_evaluation_method == "get_ppl":
             flat = self._flatten_pairs(filled)
         else:
             flat = [raw[sample] for sample in range(n_samples) for raw in filled]
-        with self._author.calling("post_processing"), seeded_draws(ORIGINAL_SEED):
+        with self._author.convert_errors("post_processing"), seeded_draws(ORIGINAL_SEED):
             returned: Any = dataset.post_processing(flat)
         predictions = list(returned) if isinstance(returned, Iterable) else None
         expected = self.n_rows * n_samples
@@ -129,7 +129,7 @@ class AuthorEvaluation:
         by_row = [predictions[number :: self.n_rows] for number in range(self.n_rows)]
         return by_row if self.groups_samples else [_find_most_frequent(several) for several in by_row]
 
-    def chosen(self, number: int, option: int) -> int:
+    def read_choice(self, number: int, option: int) -> int:
         """Return the index of an option, which the metrics of classes compare."""
         return option
 
@@ -145,7 +145,9 @@ class AuthorEvaluation:
         """Return False: only the author's code knows what counts as an answer."""
         return False
 
-    def _filled(self, raw: RawPredictions | None, number: int, n_samples: int, answer: Any) -> RawPredictions:
+    def _fill_placeholders(
+        self, raw: RawPredictions | None, number: int, n_samples: int, answer: Any
+    ) -> RawPredictions:
         """Return placeholders of the right form for a failed row; their results are dropped."""
         if raw is not None:
             return raw
@@ -170,7 +172,7 @@ def read_references(prepared: FormattedDataset) -> list[Any]:
     """Return the author's references, or if the class defines none, the answers in the rows."""
     dataset, author = prepared.dataset, prepared.author
     columns = next(iter(dataset.evaluation_data), {})
-    with author.calling("references", values=columns), seeded_draws(ORIGINAL_SEED):
+    with author.convert_errors("references", values=columns), seeded_draws(ORIGINAL_SEED):
         given = _get_references(dataset)
         references = None if given is None else list(given)
     if references is None and _defines_references(dataset):

@@ -105,7 +105,7 @@ class FormattedDataset:
             dataset.jinja2_env = build_environment(is_lenient=True)
             dataset.jinja2_env.globals.update(globals_)
         self._draws = author.draws
-        with author.calling("instruction"):
+        with author.convert_errors("instruction"):
             self._shape = RowFormat(
                 compile_instruction(getattr(dataset, "instruction", None), dataset.jinja2_env), is_faithful
             )
@@ -144,7 +144,7 @@ class FormattedDataset:
             return PromptExamples()
         if self._builds_own:
             return self._call_construct_examples(number)
-        return self._cached_examples(self._chosen(number), self.choice.is_reversed)
+        return self._cached_examples(self._choose_examples(number), self.choice.is_reversed)
 
     def build_shot(self, at: int, place: int) -> Shot:
         """Return a row of the pool as the example at some position of a prompt."""
@@ -167,7 +167,7 @@ class FormattedDataset:
         other.lead = self.lead if lead is None else lead
         return other
 
-    def over(self, rows: Sequence[int]) -> FormattedDataset:
+    def with_rows(self, rows: Sequence[int]) -> FormattedDataset:
         """Return the same dataset with rows of its pool instead of the rows to evaluate."""
         dataset = copy.copy(self.dataset)
         for name in list(vars(dataset)):
@@ -233,7 +233,7 @@ class FormattedDataset:
             tuple(shots[:n_fitting][:: -1 if is_reversed else 1]), n_left_out=len(shots) - n_fitting
         )
 
-    def _chosen(self, number: int) -> tuple[int, ...]:
+    def _choose_examples(self, number: int) -> tuple[int, ...]:
         """Return the rows of the pool that are shown before a row."""
         if self._is_faithful:
             return tuple(islice(self.choice.rank_pool(number), self.n_shots))
@@ -301,7 +301,10 @@ class FormattedDataset:
     def _format_example(self, at: int, place: int) -> Instance:
         row = copy.deepcopy(self.dataset.example_data[at])
         name = self._example_ids[at]
-        with self.author.calling("format_instance", row=at + 1), seeded_draws(self._seed, self._task, name):
+        with (
+            self.author.convert_errors("format_instance", row=at + 1),
+            seeded_draws(self._seed, self._task, name),
+        ):
             return format_row(
                 self.dataset, row, self._shape, example_idx=place, real_num_shots=self.dataset.real_num_shots
             )
@@ -321,7 +324,7 @@ class FormattedDataset:
     def _conversation(self, instance: Mapping[str, Any] | None) -> Conversation:
         """Return the examples as the author's construct_examples expects them from its base class."""
         number = None if instance is None else self._row_of.get(id(instance))
-        chosen = tuple(self._order[: self.n_shots]) if number is None else self._chosen(number)
+        chosen = tuple(self._order[: self.n_shots]) if number is None else self._choose_examples(number)
         conversation = Conversation()
         for shot in self._cached_examples(chosen, self.choice.is_reversed).shots:
             conversation.add_(user=shot.source, assistant=shot.target)
@@ -330,7 +333,7 @@ class FormattedDataset:
     def _call_construct_examples(self, number: int) -> PromptExamples:
         row = self.dataset.evaluation_data[number]
         with (
-            self.author.calling("construct_examples", row=self.numbers[number] + 1),
+            self.author.convert_errors("construct_examples", row=self.numbers[number] + 1),
             seeded_draws(self._seed, self._task, "examples"),
         ):
             examples: Any = self.dataset.construct_examples(row)

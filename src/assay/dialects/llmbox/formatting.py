@@ -63,7 +63,7 @@ class _InstanceFields(NamedTuple):
     gold: int | None
 
     @classmethod
-    def taken(cls, given: dict[str, Any], *, is_ranking: bool) -> _InstanceFields:
+    def from_author(cls, given: dict[str, Any], *, is_ranking: bool) -> _InstanceFields:
         source = given.pop("source", None)
         source_idx = _parse_index(given.pop("source_idx", None), "source_idx")
         target = given.pop("target", None)
@@ -87,7 +87,7 @@ def format_row(
     given = _call_format_instance(dataset, row)
     is_example = example_idx >= 0
     is_ranking = dataset.evaluation_type == "ranking"
-    fields = _InstanceFields.taken(given, is_ranking=is_ranking)
+    fields = _InstanceFields.from_author(given, is_ranking=is_ranking)
     source, target, options = fields.source, fields.target, fields.options
     choices = tuple(options or ())
     labeled = _label_options(dataset, fields) if is_ranking and options else None

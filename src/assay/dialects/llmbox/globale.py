@@ -72,7 +72,7 @@ class GlobalE:
 
     def run(self, rehearse: Rehearse) -> SearchResult:
         """Try every order on every probe, and use the best one for the samples."""
-        probes = self._rows if self._rows is not None else self._written(rehearse)
+        probes = self._rows if self._rows is not None else self._write_probes(rehearse)
         tasks = [
             build_rehearsal(
                 ProbeTask,
@@ -122,7 +122,7 @@ class GlobalE:
                     "--dataset-arg globale_probes=generated",
                 )
             )
-        return self._prepared.over(rows)
+        return self._prepared.with_rows(rows)
 
     def _check_options(self) -> None:
         """Raise unless the examples define the options of questions that the model will write."""
@@ -143,7 +143,7 @@ class GlobalE:
             )
         )
 
-    def _written(self, rehearse: Rehearse) -> FormattedDataset:
+    def _write_probes(self, rehearse: Rehearse) -> FormattedDataset:
         """Return the model's texts after the examples, in each of their orders, as rows to probe with."""
         shots = [self._prepared.build_shot(at, place) for place, at in enumerate(self._shots)]
         before, after = find_shared_ends([shot.source for shot in shots])

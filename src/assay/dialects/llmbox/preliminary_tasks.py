@@ -66,7 +66,7 @@ class TargetTask(ClassTask):
     def _asks(
         self, method: Method, prepared: FormattedDataset, row: Instance, examples: PromptExamples
     ) -> Iterator[tuple[str, int, Ask]]:
-        before = self._opening(examples, row.sources[0], prepared.lead)
+        before = self._render_opening(examples, row.sources[0], prepared.lead)
         yield "target", 0, Span(*before.followed_by(row.target or ""))
 
 

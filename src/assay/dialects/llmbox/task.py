@@ -108,7 +108,9 @@ class ClassTask(DescribedTask):
         prepared = self._prepared[method]
         number = prepared.index[sample.id]
         row = prepared.instances[number]
-        return self._opening(prepared.get_examples(number), row.sources[0], prepared.lead).question_prompt
+        return self._render_opening(
+            prepared.get_examples(number), row.sources[0], prepared.lead
+        ).question_prompt
 
     def scorers(self) -> Sequence[ComponentSpec | Scorer]:
         """Return the scorer of each method, with the author's own metrics."""
@@ -135,7 +137,7 @@ class ClassTask(DescribedTask):
         own = "pmi" if dataset.use_normalization else "per_token"
         return ComponentSpec("option_likelihood", {"track": method, "score_by": self._asking.score_by or own})
 
-    def _opening(self, examples: PromptExamples, source: str, lead: str) -> PromptOpening:
+    def _render_opening(self, examples: PromptExamples, source: str, lead: str) -> PromptOpening:
         return build_opening(
             examples, source, is_chat=self._asking.is_chat, system=self._asking.system, lead=lead
         )
@@ -158,14 +160,16 @@ class ClassTask(DescribedTask):
                 yield (
                     "option",
                     index,
-                    Span(*self._opening(examples, source, prepared.lead).followed_by(row.target or "")),
+                    Span(
+                        *self._render_opening(examples, source, prepared.lead).followed_by(row.target or "")
+                    ),
                 )
             return
-        before = self._opening(examples, row.sources[0], prepared.lead)
+        before = self._render_opening(examples, row.sources[0], prepared.lead)
         for index, text in enumerate(row.options):
             yield "option", index, Span(*before.followed_by(text))
         if prepared.dataset.use_normalization:
-            bare = self._opening(PromptExamples(), prepared.dataset.normalization_prompt, lead="")
+            bare = self._render_opening(PromptExamples(), prepared.dataset.normalization_prompt, lead="")
             for index, text in enumerate(row.options):
                 yield "unconditional", index, Span(*bare.followed_by(text))
 
@@ -180,13 +184,13 @@ class ClassTask(DescribedTask):
         yield (
             "labels",
             0,
-            Labels(self._opening(examples, row.sources[0], prepared.lead).question_prompt, labels),
+            Labels(self._render_opening(examples, row.sources[0], prepared.lead).question_prompt, labels),
         )
 
     def _gen(
         self, prepared: FormattedDataset, row: Instance, examples: PromptExamples
     ) -> Iterator[tuple[str, int, Ask]]:
-        prompt = self._opening(examples, row.sources[0], prepared.lead).question_prompt
+        prompt = self._render_opening(examples, row.sources[0], prepared.lead).question_prompt
         sampling = self._asking.sampling[Method.GEN]
         stop_ids = self._asking.stop_ids
         later = row.sources[1:] if prepared.dataset.multi_turn else ()

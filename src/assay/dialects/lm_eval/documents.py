@@ -128,11 +128,11 @@ class TaskSplits:
             if read_generators() != before:
                 self._examples = examples
                 self._read.clear()
-        self.evaluated()
+        self.load_evaluated_split()
         if read_generators() != before:
             self._read.clear()
 
-    def evaluated(self) -> tuple[str, Sequence[Document]]:
+    def load_evaluated_split(self) -> tuple[str, Sequence[Document]]:
         """Return the split to evaluate, and its documents."""
         split = self._keys.eval_split
         assert split is not None  # Checked when the keys were read.
@@ -195,7 +195,7 @@ class ClassSplits:
         self._keys = keys
         self._loader = loader
 
-    def evaluated(self) -> tuple[str, Sequence[Document]]:
+    def load_evaluated_split(self) -> tuple[str, Sequence[Document]]:
         """Return the split to evaluate, and its documents."""
         with calling_function(self._task.test_docs, "the class", self._keys), quiet_datasets_library():
             docs = _list_documents(self._task.eval_docs)

@@ -100,7 +100,7 @@ class TaskCompilation:
             splits = TaskSplits(keys, self._loader) if own is None else ClassSplits(own, keys, self._loader)
             if self._settings.is_faithful and isinstance(splits, TaskSplits):
                 splits.replay_calls()
-            split, docs = splits.evaluated()
+            split, docs = splits.load_evaluated_split()
             n_shots = self._resolve_shots(keys)
             examples = splits.examples() if n_shots else ()
         self._notes += self._loader.notes
@@ -280,7 +280,7 @@ class TaskCompilation:
         fields = [describe_document(doc) for doc in docs]
         ids = name_rows([digest(row) for row in fields])
         limit = self._settings.limit
-        chosen = None if limit is None else limit.chosen(ids, self._settings.seed)
+        chosen = None if limit is None else limit.select_ids(ids, self._settings.seed)
         numbers = self._arguments.choose_documents(keys.name, len(ids))
         if numbers is not None:
             chosen = frozenset(ids[number] for number in numbers)

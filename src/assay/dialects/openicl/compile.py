@@ -145,7 +145,7 @@ def _is_checkout_config_folder(folder: Path, root: Path | None) -> bool:
 
 def compile_entry(config_entry: ConfigEntry, source: str, context: EntryContext) -> Compilation[ConfigTask]:
     """Compile one entry. `source`: the dataset name as given."""
-    return _Compilation(config_entry, source, context).compiled()
+    return _Compilation(config_entry, source, context).compile()
 
 
 class _Compilation:
@@ -162,7 +162,7 @@ class _Compilation:
         self._test = self._parts.data.test
         self._inference = self._parts.inference
 
-    def compiled(self) -> Compilation[ConfigTask]:
+    def compile(self) -> Compilation[ConfigTask]:
         """Return the compiled entry."""
         parts, is_faithful = self._parts, self._settings.is_faithful
         labels = find_labels(parts, self._entry.reader_cfg.output_column, self._config_entry.where)
@@ -251,7 +251,7 @@ class _Compilation:
     def _samples(self, labels: Sequence[tuple[Any, ...]]) -> Sequence[Sample]:
         test = self._test
 
-        def made(number: int) -> Sample:
+        def make_sample(number: int) -> Sample:
             fields = test.fields[number]
             names = tuple(map(str, labels[number]))
             gold = self._parts.golds[number]
@@ -272,14 +272,14 @@ class _Compilation:
                 else None,
             )
 
-        return LazyRows(range(len(test)), made)
+        return LazyRows(range(len(test)), make_sample)
 
     def _evaluation(self, labels: Sequence[tuple[Any, ...]]) -> EntryEvaluation:
         golds, rows = self._parts.golds, self._test.rows
         reference = self._context.tools.scoring.reference
         part = f"{self._entry.abbr}_{self._test.name}" if self._test.name else self._entry.abbr
 
-        def referred(number: int, prompt: str) -> Any:
+        def build_reference(number: int, prompt: str) -> Any:
             # The originals' base class adds two columns to every row, which evaluators may use.
             added = {"subdivision": part, "idx": self._test.numbers[number]}
             return reference(golds[number], {**added, **rows[number]}, prompt)
@@ -290,7 +290,7 @@ class _Compilation:
             golds,
             labels,
             self._inference,
-            referred,
+            build_reference,
             blanks_failures=self._has_blank_failures,
         )
 

@@ -130,7 +130,7 @@ def load_data(entry: DatasetEntry, code: AuthorCode, config: Path, where: Origin
     _check_repeats(cls, entry, where)
     arguments, notes = _resolve_path(_select_load_arguments(cls, entry.load_arguments), code, config)
     _check_arguments(cls, arguments, where)
-    with noting_loads(), author.calling("load"):
+    with noting_loads(), author.convert_errors("load"):
         loaded = _call_load(cls, entry, arguments)
     splits = _splits(loaded, author)
     reader = entry.reader_cfg

@@ -40,7 +40,7 @@ def build_task_spec(
         _settings(config_entry, entry, parts, context),
         find_differences(
             _traits(entry, parts, is_chat=settings.is_chat),
-            context.tools.scoring.corrected,
+            context.tools.scoring.differences,
             is_faithful=settings.is_faithful,
         ),
     )

@@ -100,7 +100,7 @@ class _EntryReader:
             is_faithful=self._settings.is_faithful,
         )
         n = 1 if inference is None else inference.n_compared
-        scoring = problems.collect(partial(evaluators.scoring, n))
+        scoring = problems.collect(partial(evaluators.build_scoring, n))
         golds: Sequence[Any] | None = None
         templates: Templates | MultimodalPrompts | None = None
         if data is not None:
@@ -109,7 +109,7 @@ class _EntryReader:
             if scoring is not None:
                 golds = problems.collect(partial(evaluators.golds, data.test, scoring.golds))
                 if golds is not None and inference is not None and inference.form in _REHEARSED_FORMS:
-                    rehearse = partial(evaluators.rehearse_own, data.test, golds, scoring)
+                    rehearse = partial(evaluators.rehearse_author_evaluator, data.test, golds, scoring)
                     self._notes += problems.collect(rehearse) or ()
             read = partial(self._read_templates, data, retriever or ZeroRetriever(), inference)
             templates = problems.collect(read)

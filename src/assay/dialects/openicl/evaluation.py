@@ -153,14 +153,14 @@ class EntryEvaluation:
         for number, raw in enumerate(raws):
             if raw and all(one is None for one in raw):
                 self._unanswered.add(number)
-            given = None if raw is None else tuple(self._given(one) for one in raw)
+            given = None if raw is None else tuple(self._convert_prediction(one) for one in raw)
             if given is None or self._scoring.is_repeated:
                 made.append(given)
             else:
                 made.append(_find_majority(given) if self._inference.is_voted else given[0])
         return made
 
-    def _given(self, prediction: Any) -> Any:
+    def _convert_prediction(self, prediction: Any) -> Any:
         """Return a prediction in the form that the evaluator expects: an author's own expects a text."""
         if isinstance(prediction, Likelihood):
             return -prediction.sum_logprob / max(1, prediction.n_tokens)
@@ -170,7 +170,7 @@ class EntryEvaluation:
             return ["" if one is None else one for one in prediction]
         return "" if prediction is None else prediction
 
-    def chosen(self, number: int, option: int) -> Any:
+    def read_choice(self, number: int, option: int) -> Any:
         """Return the label of the option with the highest likelihood, or None."""
         if option < 0:
             return None

@@ -76,14 +76,14 @@ class EvaluatorBuilder:
         self._own: dict[str, Callable[[], Any]] = {}
         """Factories of the person's own evaluators, by name."""
 
-    def scoring(self, n: int) -> EntryScoring:
+    def build_scoring(self, n: int) -> EntryScoring:
         """Return the scoring for `n` answers per row.
 
         Without an `eval_cfg`, answers are collected without scoring.
         """
         config = self._entry.eval_cfg
         before = (
-            [self._named(self._arguments.model_postprocessor, {})]
+            [self._build_postprocessor(self._arguments.model_postprocessor, {})]
             if self._arguments.model_postprocessor
             else []
         )
@@ -99,10 +99,10 @@ class EvaluatorBuilder:
         if judge is not None:
             reading = config.pred_postprocessor or component
             asked = (judge.get("prompt_template"), get_short_name(reading.type), reading.arguments)
-            evaluator = problems.collect(partial(self._judged, _GENERIC_JUDGE, *asked))
+            evaluator = problems.collect(partial(self._build_judge_evaluator, _GENERIC_JUDGE, *asked))
         else:
             evaluator = problems.collect(partial(self._evaluator, component))
-            for one in self._written(config):
+            for one in self._list_postprocessors(config):
                 process = problems.collect(partial(self._postprocess, one))
                 predictions += [] if process is None else [process]
         problems.raise_if_any()
@@ -110,7 +110,7 @@ class EvaluatorBuilder:
             named = repr(config.evaluator.type)
             of_aisbench = "ais_bench" in named or ("opencompass" not in named and self._entry.is_aisbench)
             ks = self._entry.resolve_k(n)
-            evaluator = self._parts.repeated(
+            evaluator = self._parts.build_repeated_evaluator(
                 evaluator, n, ks, of_aisbench=of_aisbench, is_faithful=self._is_faithful
             )
         return EntryScoring(
@@ -124,13 +124,15 @@ class EvaluatorBuilder:
             frozenset(self._files),
         )
 
-    def _written(self, config: EvalConfig) -> list[Component]:
+    def _list_postprocessors(self, config: EvalConfig) -> list[Component]:
         """Return the post-processors of predictions: those of the config, and that of the evaluator."""
         own = config.evaluator.arguments.get(_POSTPROCESSOR)
         several = (config.pred_postprocessor, None if own is None else _component(own))
         return [one for one in several if one is not None]
 
-    def rehearse_own(self, test: Split, golds: Sequence[Any], scoring: EntryScoring) -> list[str]:
+    def rehearse_author_evaluator(
+        self, test: Split, golds: Sequence[Any], scoring: EntryScoring
+    ) -> list[str]:
         """Run the person's own evaluators on the first right answers, and return notes.
 
         An invalid return value is an error before the model runs. An exception may be due to the trial
@@ -181,7 +183,7 @@ class EvaluatorBuilder:
                 reading = arguments.get("dict_postprocessor") or {}
                 rest = {key: value for key, value in reading.items() if key != "type"}
                 read_by = get_short_name(reading["type"]) if reading else None
-                return self._judged(name, arguments.get("prompt_template"), read_by, rest)
+                return self._build_judge_evaluator(name, arguments.get("prompt_template"), read_by, rest)
             if name == _CASCADE:
                 return self._cascade(arguments)
             with _ErrorOrigin(self._where):
@@ -189,9 +191,9 @@ class EvaluatorBuilder:
                 known = self._parts.evaluator(name, module, arguments, is_faithful=self._is_faithful)
             if known is not None:
                 return known
-        return self._own_evaluator(component, arguments)
+        return self._build_author_evaluator(component, arguments)
 
-    def _own_evaluator(self, component: Component, arguments: Mapping[str, Any]) -> Any:
+    def _build_author_evaluator(self, component: Component, arguments: Mapping[str, Any]) -> Any:
         cls = self._code.require(
             component.type,
             "evaluator",
@@ -202,7 +204,7 @@ class EvaluatorBuilder:
         if inspect.isfunction(cls):
             # Some authors register a function that returns an evaluator.
             check_arguments(cls, arguments, EVALUATION_CODE, self._where)
-            with author.calling(cls.__name__):
+            with author.convert_errors(cls.__name__):
                 made_by = type(cls(**arguments))
         else:
             made_by = cls
@@ -218,9 +220,9 @@ class EvaluatorBuilder:
         file = str(find_source_file(cls) or self._config)
 
         def make() -> Any:
-            with author.calling("__init__"):
+            with author.convert_errors("__init__"):
                 made = cls(**arguments)
-            return self._parts.own_evaluator(made, file, is_faithful=self._is_faithful)
+            return self._parts.build_author_evaluator(made, file, is_faithful=self._is_faithful)
 
         # Evaluators of a checkout are trusted, and may need servers to run.
         if self._code.is_own(component.type):
@@ -242,7 +244,9 @@ class EvaluatorBuilder:
             is_faithful=self._is_faithful,
         )
 
-    def _judged(self, name: str, template: Any, reading: str | None, arguments: Mapping[str, Any]) -> Any:
+    def _build_judge_evaluator(
+        self, name: str, template: Any, reading: str | None, arguments: Mapping[str, Any]
+    ) -> Any:
         if not isinstance(template, Mapping) or "type" not in template:
             what = f"the judge's prompt_template is {template!r:.60}, expected a dict with a 'type'"
             fix = "write prompt_template=dict(type=PromptTemplate, template=...)"
@@ -264,10 +268,12 @@ class EvaluatorBuilder:
         with _ErrorOrigin(self._where):
             if name == _GRADING_JUDGE and (self._parts.is_pair_reader(reading) or self._order is not None):
                 comparing = PairwiseJudgeConfig(render, self._rival(), reading, arguments, self._order)
-                return self._parts.compared(comparing, seed=self._seed, is_faithful=self._is_faithful)
+                return self._parts.build_pairwise_evaluator(
+                    comparing, seed=self._seed, is_faithful=self._is_faithful
+                )
             if name == _GRADING_JUDGE and self._parts.is_grade_reader(reading):
                 return self._parts.build_grading_evaluator(judging, is_faithful=self._is_faithful)
-            return self._parts.judged(judging, is_faithful=self._is_faithful)
+            return self._parts.build_judge_evaluator(judging, is_faithful=self._is_faithful)
 
     @property
     def _order(self) -> str | None:
@@ -305,9 +311,9 @@ class EvaluatorBuilder:
         self._files |= {path for path in (find_source_file(function),) if path is not None}
         given = partial(function, **component.arguments) if component.arguments else function
         check_arguments(function, component.arguments, EVALUATION_CODE, self._where, n_before=1)
-        return self._parts.own_postprocessor(name, given, is_faithful=self._is_faithful)
+        return self._parts.build_author_postprocessor(name, given, is_faithful=self._is_faithful)
 
-    def _named(self, name: str, arguments: Mapping[str, Any]) -> PostProcess:
+    def _build_postprocessor(self, name: str, arguments: Mapping[str, Any]) -> PostProcess:
         return self._postprocess(Component(name, dict(arguments)))
 
 

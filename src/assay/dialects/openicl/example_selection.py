@@ -78,7 +78,7 @@ def list_selected_rows(parts: EntryParts, context: EntryContext) -> Sequence[int
     ids, limit = parts.data.test.ids, context.settings.limit
     if limit is None or (context.settings.is_faithful and not parts.retriever.needs_model):
         return range(len(ids))
-    chosen = limit.chosen(ids, context.settings.seed)
+    chosen = limit.select_ids(ids, context.settings.seed)
     return [at for at, row_id in enumerate(ids) if row_id in chosen]
 
 
@@ -132,7 +132,7 @@ class _TrialTask(DescribedTask):
         shown = [self._asking.train.rows[at] for at in picked]
         made = []
         for index, label in enumerate(self._labels):
-            prompt, start, _ = self._asking.templates.labelled(self._asking.test.rows[row], shown, label)
+            prompt, start, _ = self._asking.templates.render_label(self._asking.test.rows[row], shown, label)
             ask = Span(prompt, start)
             made.append(make_request(self._spec.name, sample.id, _TRACK, "option", index, ask, len(shown)))
         return made

@@ -136,7 +136,7 @@ def read_inference(
             problems.add(Problem(INFERENCE_CODE, what, fix, where))
     reading = _ArgumentReader(component, problems, where)
     mode = reading.one_of("infer_mode", TURN_MODES, "last" if name != "MultiTurnGenInferencer" else "every")
-    sampling, notes = _sampling(reading, entry, settings, arguments or ConfigArguments())
+    sampling, notes = _read_sampling(reading, entry, settings, arguments or ConfigArguments())
     problems.raise_if_any()
     return Inference(
         name,
@@ -212,7 +212,7 @@ class _ArgumentReader:
         self._problems.add(Problem(INFERENCE_CODE, what, "correct the value", self._where))
 
 
-def _sampling(
+def _read_sampling(
     reading: _ArgumentReader, entry: DatasetEntry, settings: TaskSettings, model: ConfigArguments
 ) -> tuple[Sampling, tuple[str, ...]]:
     """Return the sampling settings: command line first, then the dataset's config, then the model's."""

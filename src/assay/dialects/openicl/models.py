@@ -149,9 +149,9 @@ class _ModelReader:
         family, is_chat = FAMILIES[kind]
         self._check_keys(kind, family)
         named, secret = _ADDRESS_READERS[family](self)
-        drawing = self._drawing(family)
+        drawing = self._read_sampling(family)
         self._set_concurrency(family, kind)
-        pacing = self._pacing(family, kind) if self._is_timed else None
+        pacing = self._read_pacing(family, kind) if self._is_timed else None
         entry = self._entry
         post = self._postprocessor()
         meta = entry.get("meta_template") or None
@@ -321,7 +321,7 @@ class _ModelReader:
             self._args["context_length"] = str(int(length))
         return f"hf:{path}", None
 
-    def own(self) -> tuple[str, None]:
+    def read_assay_name(self) -> tuple[str, None]:
         """Return a model by Assay's own name."""
         name = self._text("model")
         if not name:
@@ -335,7 +335,7 @@ class _ModelReader:
 
     # --- sampling ---
 
-    def _drawing(self, family: Family) -> ModelSampling:
+    def _read_sampling(self, family: Family) -> ModelSampling:
         given = self._entry.get("generation_kwargs") or {}
         if not isinstance(given, Mapping):
             self._wrong("generation_kwargs", given, "a dict")
@@ -344,7 +344,7 @@ class _ModelReader:
         if "temperature" in self._entry:
             given.setdefault("temperature", self._entry["temperature"])
         if family == "vllm_service":
-            self._decoding(given)
+            self._read_decoding(given)
         elif family == "openai_service":
             given |= self._added_fields()
             self._decoding_of_service(given)
@@ -377,7 +377,7 @@ class _ModelReader:
             stop,
         )
 
-    def _decoding(self, given: Mapping[str, Any]) -> None:
+    def _read_decoding(self, given: Mapping[str, Any]) -> None:
         """Send exactly what AISBench's config sets; the server's defaults decide the rest."""
         if given.get(_ADAPTERS) is not None:
             what = f"{_ADAPTERS} is set: per-row adapters are not supported"
@@ -500,7 +500,7 @@ class _ModelReader:
 
     # --- request schedule ---
 
-    def _pacing(self, family: Family, kind: str) -> Pacing:
+    def _read_pacing(self, family: Family, kind: str) -> Pacing:
         if family == "hf":
             what = f"{kind} runs inside this program, but only the speed of a server can be measured"
             self._problem(what, "serve the model, and name VLLMCustomAPIChat with its address")
@@ -579,7 +579,7 @@ _ADDRESS_READERS: Mapping[Family, Callable[[_ModelReader], tuple[str, str | None
     "vllm_service": _ModelReader.vllm_service,
     "openai_service": _ModelReader.openai_service,
     "hf": _ModelReader.local,
-    "assay": _ModelReader.own,
+    "assay": _ModelReader.read_assay_name,
 }
 
 

@@ -53,7 +53,7 @@ class MultimodalPrompts:
         """Return a row's conversation. These templates do not support examples."""
         return self._template.messages(row)
 
-    def labelled(
+    def render_label(
         self, row: Mapping[str, Any], shots: Sequence[Mapping[str, Any]], label: Hashable
     ) -> LabelledPrompt:
         """Raise, because media templates support only generation."""

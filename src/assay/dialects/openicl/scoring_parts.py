@@ -51,7 +51,9 @@ class ScoringParts(Protocol):
     ) -> PostProcess | None:
         """Return a post-processor; None if the name is unknown. Raise ValueError for wrong arguments."""
 
-    def own_postprocessor(self, name: str, function: Callable[..., Any], *, is_faithful: bool) -> PostProcess:
+    def build_author_postprocessor(
+        self, name: str, function: Callable[..., Any], *, is_faithful: bool
+    ) -> PostProcess:
         """Return an author's function as a post-processor."""
 
     def evaluator(
@@ -59,10 +61,10 @@ class ScoringParts(Protocol):
     ) -> Any | None:
         """Return an evaluator of a module; None if the name is unknown."""
 
-    def own_evaluator(self, author: Any, file: str, *, is_faithful: bool) -> Any:
+    def build_author_evaluator(self, author: Any, file: str, *, is_faithful: bool) -> Any:
         """Return an author's object with a method `score` as an evaluator."""
 
-    def judged(self, judging: JudgeConfig, *, is_faithful: bool) -> Any:
+    def build_judge_evaluator(self, judging: JudgeConfig, *, is_faithful: bool) -> Any:
         """Return an evaluator that uses a judge."""
 
     def build_grading_evaluator(self, judging: JudgeConfig, *, is_faithful: bool) -> Any:
@@ -71,7 +73,9 @@ class ScoringParts(Protocol):
     def is_grade_reader(self, name: str | None) -> bool:
         """Whether a verdict reader of this name (or None) reads grades."""
 
-    def compared(self, comparing: PairwiseJudgeConfig, *, seed: int, is_faithful: bool) -> Any:
+    def build_pairwise_evaluator(
+        self, comparing: PairwiseJudgeConfig, *, seed: int, is_faithful: bool
+    ) -> Any:
         """Return an evaluator whose judge chooses the better of two answers."""
 
     def is_pair_reader(self, name: str | None) -> bool:
@@ -80,7 +84,7 @@ class ScoringParts(Protocol):
     def cascade(self, rule: Any, judged: Any, *, is_parallel: bool, is_faithful: bool) -> Any:
         """Return an evaluator that uses a judge for answers that another evaluator does not accept."""
 
-    def repeated(
+    def build_repeated_evaluator(
         self, evaluator: Any, n: int, ks: Sequence[int], *, of_aisbench: bool, is_faithful: bool
     ) -> Any:
         """Return an evaluator for several answers per row, with the value names of an original."""
@@ -97,5 +101,5 @@ class ScoringParts(Protocol):
         """Return the names of evaluators, except those that use a judge."""
 
     @property
-    def corrected(self) -> Mapping[str, Difference[object]]:
+    def differences(self) -> Mapping[str, Difference[object]]:
         """Return the parts that differ from the original: what the original does, and what Assay does."""

@@ -132,9 +132,9 @@ class _GroupReader:
         transforms = self._transforms(subsets)
         if self._problems.total > before:
             return None
-        return SummaryGroup(given["name"], subsets, self._joining(metric), metric, weights, transforms)
+        return SummaryGroup(given["name"], subsets, self._read_joining(metric), metric, weights, transforms)
 
-    def _joining(self, metric: str) -> Joining:
+    def _read_joining(self, metric: str) -> Joining:
         # The original uses only the metric's name if there is one; here a flag also counts.
         if metric in get_args(Joining):
             return cast(Joining, metric)

@@ -174,7 +174,7 @@ class ConfigTask(DescribedTask):
             number = self._asking.test.ids.number(sample.id)
             shots = [self._asking.train.rows[at] for at in self._asking.picked[number]]
             label = self._asking.labels[number][0]
-            labelled = self._asking.templates.labelled(self._asking.test.rows[number], shots, label)
+            labelled = self._asking.templates.render_label(self._asking.test.rows[number], shots, label)
             ask = Span(ask.prompt, labelled.start)
         if not ask.start:
             more = f" ... ({len(text):,} characters)" if len(text) > _SHOWN_CHARS else ""
@@ -211,7 +211,10 @@ class ConfigTask(DescribedTask):
         row, inference, templates = asking.test.rows[number], asking.inference, asking.templates
         match inference.form:
             case "answer":
-                prompt, sampling = self._ended(templates.generation(row, shots)), self._sampling(row)
+                prompt, sampling = (
+                    self._strip_end(templates.generation(row, shots)),
+                    self._build_sampling(row),
+                )
                 n = sampling.n if asking.asks_one_by_one else 1
                 one = msgspec.structs.replace(sampling, n=1) if n > 1 else sampling
                 for repeat in range(n):
@@ -221,18 +224,18 @@ class ConfigTask(DescribedTask):
             case "choices":
                 prompt = templates.generation(row, shots)
                 labels = tuple((f" {label}", str(label)) for label in asking.labels[number])
-                yield "labels", 0, Labels(self._ended(prompt), labels)
+                yield "labels", 0, Labels(self._strip_end(prompt), labels)
             case "text":
-                yield "text", 0, Span(templates.generation(row, shots), 0, leads=False)
+                yield "text", 0, Span(templates.generation(row, shots), 0, scores_first_token=False)
             case "continuation":
                 for index, label in enumerate(asking.labels[number]):
-                    yield "option", index, _build_continuation(templates.labelled(row, shots, label), row)
+                    yield "option", index, _build_continuation(templates.render_label(row, shots, label), row)
             case "options":
                 for index, label in enumerate(asking.labels[number]):
-                    yield from self._option(index, templates.labelled(row, shots, label))
+                    yield from self._option(index, templates.render_label(row, shots, label))
 
     def _build_chat_asks(self, row: Mapping[str, Any]) -> Iterator[tuple[str, int, Ask]]:
-        asking, sampling = self._asking, self._sampling(row)
+        asking, sampling = self._asking, self._build_sampling(row)
         one = msgspec.structs.replace(sampling, n=1)
         conversation = asking.conversation(row)
         asks = build_turn_requests(conversation, asking.inference.turn_mode, one, is_chat=asking.is_chat)
@@ -251,18 +254,18 @@ class ConfigTask(DescribedTask):
             yield "unconditional", index, Span(text, len(normalizer))
         elif asking.is_whole and isinstance(prompt, str):
             # The first token has no context, and the originals do not score it.
-            yield "option", index, Span(prompt, 0, leads=False)
+            yield "option", index, Span(prompt, 0, scores_first_token=False)
         else:
             yield "option", index, Span(prompt, start)
 
-    def _ended(self, prompt: Prompt) -> Prompt:
+    def _strip_end(self, prompt: Prompt) -> Prompt:
         """Return a prompt without trailing spaces, unless it must equal the original's."""
         if not isinstance(prompt, str) or self._asking.keeps_spaces:
             return prompt
         # Tokenizers attach a space to the following word; a trailing space would prevent that token.
         return prompt.rstrip(" ") or prompt
 
-    def _sampling(self, row: Mapping[str, Any]) -> Sampling:
+    def _build_sampling(self, row: Mapping[str, Any]) -> Sampling:
         sampling = self._asking.inference.sampling
         if not self._asking.has_own_length:
             return sampling

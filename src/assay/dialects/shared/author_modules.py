@@ -100,7 +100,7 @@ class AuthorModules:
         )
         sys.modules[own_name] = module
         try:
-            exec(self._compiled(path), vars(module))  # noqa: S102 (the person's own program, named by them)
+            exec(self._compile_file(path), vars(module))  # noqa: S102 (the person's own program, named by them)
         except BaseException as error:
             del sys.modules[own_name]
             self.files.remove(path)
@@ -118,7 +118,7 @@ class AuthorModules:
         parent, _, last = name.rpartition(".")
         vars(self._module(parent)).pop(last, None)
 
-    def _compiled(self, path: Path) -> CodeType:
+    def _compile_file(self, path: Path) -> CodeType:
         # Annotations may use names that only a type checker imports, or text that is not a name.
         flags = __future__.annotations.compiler_flag
         code: CodeType = compile(path.read_bytes(), str(path), "exec", flags=flags, dont_inherit=True)

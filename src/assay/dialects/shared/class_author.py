@@ -61,7 +61,7 @@ class ClassAuthor:
         self, code: str, what: str, fix: str, where: Origin | None = None, *, rows: Sequence[int] = ()
     ) -> Problem:
         """Return a problem of this class. `rows`: the affected rows, counted from 1."""
-        owner = f"class {self.class_name}{self._listed(rows)}"
+        owner = f"class {self.class_name}{self._list_rows(rows)}"
         return Problem(code, f"{owner}: {what}", fix, where or Origin(str(self.path)))
 
     def check_names(
@@ -80,7 +80,9 @@ class ClassAuthor:
         problems.raise_if_any()
 
     @contextmanager
-    def calling(self, hook: str, *, row: int | None = None, values: Iterable[str] = ()) -> Iterator[None]:
+    def convert_errors(
+        self, hook: str, *, row: int | None = None, values: Iterable[str] = ()
+    ) -> Iterator[None]:
         """Convert what an author's hook raises to an AuthorError with the row, counted from 1.
 
         `values`: the keys of the rows that the hook reads.
@@ -118,7 +120,7 @@ class ClassAuthor:
         """Return the problem for one of the dialect's own exceptions; None for any other."""
         return None
 
-    def _listed(self, rows: Sequence[int]) -> str:
+    def _list_rows(self, rows: Sequence[int]) -> str:
         if len(rows) < 2:
             return f", {self.row} {rows[0]}" if rows else ""
         shown = ", ".join(map(str, rows[:_SHOWN_ROWS]))

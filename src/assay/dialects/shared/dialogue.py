@@ -104,7 +104,7 @@ class Dialogue:
         self.is_plain = all(isinstance(one, BraceTemplate) and one.is_small for _, one in turns)
         """Whether all templates are `{field}` templates, which cannot fail if their fields exist."""
 
-    def opening(
+    def render_opening(
         self, values: Mapping[str, Any], shots: Sequence[Mapping[str, Any]], *, chat: bool
     ) -> DialogueOpening:
         """Render up to the answer, with solved examples before the question.
@@ -127,11 +127,11 @@ class Dialogue:
     ) -> DialogueOpening:
         chunks = [marks.begin]
         for shot in shots:
-            turns, reply = self._rendered(shot)
+            turns, reply = self._render_turns(shot)
             begun = reply or ""
             answer = f"{begun}{_find_joiner(begun)}{shot[self.answer_field]}"
             chunks.append(marks.text([*turns, ("assistant", answer)]))
-        turns, reply = self._rendered(values)
+        turns, reply = self._render_turns(values)
         whole = "".join([*chunks, marks.text([one for one in turns if one[1]]), marks.reply(reply or "")])
         context = whole.rstrip(" ")
         joiner = whole[len(context) :] or (_find_joiner(reply) if reply else "")
@@ -141,7 +141,7 @@ class Dialogue:
         if self._marks is not None:
             return self._marked_opening(self._marks, values, shots)
         head = "".join([self._solved_text(shot) + SHOT_SEPARATOR for shot in shots])
-        turns, reply = self._rendered(values)
+        turns, reply = self._render_turns(values)
         body = head + _join_turns(turns)
         whole = body if reply is None else f"{body}\n{reply}"
         # A turn that consists of the answer only adds nothing to a bare question.
@@ -154,18 +154,18 @@ class Dialogue:
         return DialogueOpening(context, joiner, None, generation, verbatim)
 
     def _solved_text(self, values: Mapping[str, Any]) -> str:
-        turns, reply = self._rendered(values)
+        turns, reply = self._render_turns(values)
         text = _join_turns(turns) if reply is None else f"{_join_turns(turns)}\n{reply}"
         return f"{text}{_find_joiner(text)}{values[self.answer_field]}"
 
     def _chat_opening(self, values: Mapping[str, Any], shots: Sequence[Mapping[str, Any]]) -> DialogueOpening:
         messages: list[Message] = []
         for shot in shots:
-            turns, reply = self._rendered(shot)
+            turns, reply = self._render_turns(shot)
             begun = reply or ""
             _append_turns(messages, turns)
             messages.append(Message("assistant", f"{begun}{_find_joiner(begun)}{shot[self.answer_field]}"))
-        turns, reply = self._rendered(values)
+        turns, reply = self._render_turns(values)
         last_turn = turns[-1][1] if turns else ""
         spaces = last_turn[len(last_turn.rstrip()) :] if last_turn.strip() else ""
         _append_turns(messages, turns)
@@ -181,7 +181,7 @@ class Dialogue:
             verbatim = (*history[:-1], Message(last.role, f"{last.text}{spaces}"))
         return DialogueOpening(context, joiner, history, history, verbatim)
 
-    def _rendered(self, values: Mapping[str, Any]) -> tuple[list[tuple[Role, str]], str | None]:
+    def _render_turns(self, values: Mapping[str, Any]) -> tuple[list[tuple[Role, str]], str | None]:
         """Render the turns before the reply, and the reply up to the answer (None without such a turn)."""
         turns = [(role, template.render(values)) for role, template in self._before]
         role, template = self._last

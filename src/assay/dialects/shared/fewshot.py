@@ -50,7 +50,7 @@ class ShotPool:
         # Each member's question is stored as a number, because comparing numbers is faster than texts.
         self._question_hashes = array("Q")
         self._question = question
-        self.members = keep(self._noted(pool))
+        self.members = keep(self._record_questions(pool))
         """The samples that can be examples."""
         self._in_order = sort_numbers(self._question_hashes)
         self._n_shots = n_shots
@@ -75,9 +75,9 @@ class ShotPool:
 
     def shots(self, sample: Sample) -> list[Sample]:
         """Return the examples for a sample: never itself, and never a row with the same question."""
-        return [self.members[i] for i in self.picked(sample)]
+        return [self.members[i] for i in self.pick_examples(sample)]
 
-    def picked(self, sample: Sample) -> list[int]:
+    def pick_examples(self, sample: Sample) -> list[int]:
         """Return the positions of a sample's examples among the members."""
         if not self._n_shots:
             return []
@@ -92,7 +92,7 @@ class ShotPool:
             )
         return [i for i in chosen if self._question_hashes[i] != own][: self._n_shots]
 
-    def _noted(self, pool: Iterable[Sample]) -> Iterator[Sample]:
+    def _record_questions(self, pool: Iterable[Sample]) -> Iterator[Sample]:
         """Yield the samples that can be examples, and record their questions."""
         for sample in pool:
             if sample.is_graded:

@@ -69,7 +69,7 @@ class ConversationTurn(NamedTuple):
     content: str | list[Any]
     """Its text, or its parts as written."""
 
-    def written(self) -> dict[str, Any]:
+    def to_openai(self) -> dict[str, Any]:
         """Return the turn in OpenAI's format."""
         return {"role": self.role, "content": self.content}
 

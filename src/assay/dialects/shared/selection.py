@@ -31,9 +31,9 @@ def select_parts(
     unwanted = [part[1:] for part in written if part.startswith("!")]
     found: dict[str, None] = {} if wanted else dict.fromkeys(known)
     for part in wanted:
-        found.update(dict.fromkeys(parts.meant(part)))
+        found.update(dict.fromkeys(parts.resolve_item(part)))
     for part in unwanted:
-        for name in parts.meant(part):
+        for name in parts.resolve_item(part):
             found.pop(name, None)
     if written and not found:
         raise parts.unknown(f"the selection {selection!r} excludes everything", known, "")
@@ -50,7 +50,7 @@ class _Parts(NamedTuple):
     noun: str
     code: str
 
-    def meant(self, part: str) -> list[str]:
+    def resolve_item(self, part: str) -> list[str]:
         """Return the parts that one item of a selection names."""
         known = self.known
         if part.startswith("[") and part.endswith("]"):

@@ -115,7 +115,7 @@ def _read_flags(
     notes.append(f"{listing(flags)} mark the right ones of the options {listing(options)}")
     columns = (*(name for name in source.columns if name not in flags), RIGHT_OPTIONS)
     implied = TableMeta(options=options, output_column=RIGHT_OPTIONS, answer_is="label")
-    return AnswerColumnsSource(source, columns, adapt), meta.over(implied)
+    return AnswerColumnsSource(source, columns, adapt), meta.merge_over(implied)
 
 
 def _find_flags(

@@ -96,7 +96,7 @@ def read_chat_rows(
     )
     # All rows have the answer under the same name, whether it was a column or the last turn.
     answer = form.answer_name if form.has_answers else None
-    meta = msgspec.structs.replace(meta.over(implied), output_column=answer)
+    meta = msgspec.structs.replace(meta.merge_over(implied), output_column=answer)
     return ChatSource(source, columns, reader), meta
 
 
@@ -331,7 +331,7 @@ class _RowReader:
         except BadConversation as trouble:
             fix = 'write [{"role": "user", "content": "..."}, ...], ending with the turn to answer'
             raise self._problem("TABLE-030", str(trouble), fix, record) from None
-        written = [turn.written() for turn in prompt]
+        written = [turn.to_openai() for turn in prompt]
         return {**record.fields, form.messages: written, form.answer_name: answer}
 
     def _problem(self, code: str, what: str, fix: str, record: Record) -> RowProblem:
@@ -382,7 +382,7 @@ class _RowReader:
         self._check_context(prompt, record)
         for turn in prompt:
             if not isinstance(turn.content, str):
-                self._note_media(to_message(turn.written(), self._roots))
+                self._note_media(to_message(turn.to_openai(), self._roots))
 
     def _check_context(self, prompt: Sequence[ConversationTurn], record: Record) -> None:
         """Raise if a column has a text that the conversation lacks, so that no text is dropped silently."""

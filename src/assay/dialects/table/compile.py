@@ -103,7 +103,7 @@ def compile_table(
     notes: list[str] = []
     given = given or TableMeta()
     in_file, file = _read_meta_file(path, meta_file, notes)
-    meta = given.over(in_file)
+    meta = given.merge_over(in_file)
     own = [key for key in META_FIELDS if getattr(in_file, key) is not None and getattr(given, key) is None]
     with naming_settings({key: f'"{key}" in {file.name}' for key in own}):
         where = Origin(str(file) if _has_own_prompt(in_file, given) else path)
@@ -126,7 +126,7 @@ def _compile(
     has_decimal_comma = source.has_decimal_comma
     meta = TableMeta(
         windows=settings.windows, window_tokens=settings.window_tokens, stride=settings.stride
-    ).over(meta)
+    ).merge_over(meta)
     with _reporting_bad_rows(source):
         source, meta = read_shape(source, meta, notes, settings)
         if meta.eval_task is not None and settings.samples is None and meta.eval_task.epochs > 1:
@@ -323,7 +323,7 @@ def _open_table(path: str, file: FileSettings, settings: TaskSettings) -> Source
 
     Missing file settings are inferred, except in a faithful run: the original infers nothing.
     """
-    source = open_source(path, None if settings.is_faithful and not file.given() else file)
+    source = open_source(path, None if settings.is_faithful and not file.list_given() else file)
     # Reads the header. JSON files have none: reading the names of all fields checks every row.
     _ = source.columns
     return source
@@ -506,7 +506,7 @@ def _find_render_failure(
 ) -> TemplateFailure | None:
     try:
         for dialogue in dialogues:
-            dialogue.opening(values, (), chat=False)
+            dialogue.render_opening(values, (), chat=False)
     except TemplateFailure as error:
         return error
     return None

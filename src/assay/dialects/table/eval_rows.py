@@ -54,7 +54,7 @@ def read_eval_rows(
         id_column=spec.id,
         max_tokens=task.max_tokens,
     )
-    merged = meta.over(implied)
+    merged = meta.merge_over(implied)
     merged = msgspec.structs.replace(
         merged, messages_column=MESSAGES_COLUMN, input_columns=(MESSAGES_COLUMN,), output_column=ANSWER_COLUMN
     )
@@ -172,14 +172,14 @@ class _EvalRowReader:
         value = self._value(record, spec.input, "input")
         if is_conversation(value):
             try:
-                turns = [turn.written() for turn in read_turns(value)]
+                turns = [turn.to_openai() for turn in read_turns(value)]
             except BadConversation as trouble:
                 raise _problem(record, spec.input, str(trouble), "correct the row") from None
         else:
             if not isinstance(value, str) or not value.strip():
                 raise _problem(record, spec.input, f"found {value!r:.60}, expected a text", "correct the row")
             turns = [{"role": "user", "content": value}]
-        values = self._known(record)
+        values = self._collect_values(record)
         for solver in self._task.solvers:
             turns = _SOLVERS[solver.name](turns, solver.args, values)
         image = None if spec.input_image is None else record.fields.get(spec.input_image)
@@ -191,7 +191,7 @@ class _EvalRowReader:
             }
         return turns
 
-    def _known(self, record: Record) -> dict[str, Any]:
+    def _collect_values(self, record: Record) -> dict[str, Any]:
         """Return the values of a row that templates may use."""
         return {name: self._value(record, name, "metadata") for name in self._task.field_spec.metadata or ()}
 

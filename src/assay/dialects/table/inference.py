@@ -49,7 +49,7 @@ def infer_table_meta(
     if table.option_rows is None:
         infer_free_answer(table)
     _infer_group(table)
-    return TableInference(given.over(TableMeta(**table.meta)), table.reasons, table.unused())
+    return TableInference(given.merge_over(TableMeta(**table.meta)), table.reasons, table.unused())
 
 
 def _infer_group(table: Evidence) -> None:

@@ -42,7 +42,9 @@ class LabelMap:
         head = "" if marks is None else marks.begin
         separator = SHOT_SEPARATOR if marks is None else ""
         for shot in shots:
-            head += self._of(_get_gold_label(shot)).render_text_with_answer(self._solved(shot)) + separator
+            head += (
+                self._of(_get_gold_label(shot)).render_text_with_answer(self._map_example(shot)) + separator
+            )
         end = "" if marks is None else marks.end
         texts = [head + self._of(label).render_text_with_answer(values) + end for label in sample.labels]
         start = _count_common_characters(texts)
@@ -51,7 +53,9 @@ class LabelMap:
     def _conversations(
         self, sample: Sample, values: Mapping[str, Any], shots: Sequence[Sample]
     ) -> list[tuple[Prompt, int]]:
-        solved = [turn for shot in shots for turn in self._turns(_get_gold_label(shot), self._solved(shot))]
+        solved = [
+            turn for shot in shots for turn in self._turns(_get_gold_label(shot), self._map_example(shot))
+        ]
         every = [self._turns(label, values) for label in sample.labels]
         start = _count_common_characters([turns[-1][1] for turns in every])
         prompts: list[tuple[Prompt, int]] = []
@@ -65,7 +69,7 @@ class LabelMap:
     def _of(self, label: str) -> Dialogue:
         return self._dialogues[label]
 
-    def _solved(self, shot: Sample) -> Mapping[str, Any]:
+    def _map_example(self, shot: Sample) -> Mapping[str, Any]:
         return {**build_template_values(shot), self._answer_field: _get_gold_label(shot)}
 
 

@@ -140,14 +140,14 @@ class Layout(msgspec.Struct, frozen=True, omit_defaults=True):
             cell = self._read_cell_options(fields)
             return None if cell is None else cell.right
         assert self.label_names is not None
-        return self._named(answer)
+        return self._find_named_option(answer)
 
-    def _named(self, answer: Any) -> tuple[int, ...] | None:
+    def _find_named_option(self, answer: Any) -> tuple[int, ...] | None:
         """Return the option for a label, given by value or by name."""
         assert self.label_names is not None
         values = list(self.label_names)
         if isinstance(answer, (list, tuple)):
-            several = [self._named(one) for one in answer]
+            several = [self._find_named_option(one) for one in answer]
             return None if None in several else tuple(index for one in several for index in one or ())
         text = to_text(answer).strip()
         for one in (text, text.removesuffix(".0")):

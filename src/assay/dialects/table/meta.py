@@ -140,7 +140,7 @@ class TableMeta(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_
         own = (self.template, self.human_prompt, self.bot_prompt)
         return self.prompt_style == "aisbench" and own == (None, None, None)
 
-    def over(self, lower: TableMeta) -> TableMeta:
+    def merge_over(self, lower: TableMeta) -> TableMeta:
         """Return these settings, with unset ones taken from `lower`."""
         mine = {name: value for name, value in msgspec.structs.asdict(self).items() if value is not None}
         return msgspec.structs.replace(lower, **mine)

@@ -87,7 +87,7 @@ def read_promptfoo(
         implied = msgspec.structs.replace(
             implied, input_columns=inputs, human_prompt=_format_default_prompt(inputs)
         )
-    return shaped, _add_affixes(meta.over(implied), special, source)
+    return shaped, _add_affixes(meta.merge_over(implied), special, source)
 
 
 class PromptfooSource(AdaptedSource):

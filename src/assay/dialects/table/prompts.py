@@ -41,7 +41,7 @@ class ChatDialogue(Dialogue):
         self._roots = tuple(roots)
         self._shows_options = options
 
-    def opening(
+    def render_opening(
         self, values: Mapping[str, Any], shots: Sequence[Mapping[str, Any]], *, chat: bool
     ) -> DialogueOpening:
         """Return the row's conversation up to the reply. Chat rows have no solved examples."""

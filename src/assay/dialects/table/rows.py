@@ -27,10 +27,10 @@ class TableRows(NamedTuple):
 
     def samples(self) -> Iterator[Sample]:
         """Yield the samples in order. Samples in another order than the table's are kept in memory."""
-        samples = self._chosen()
+        samples = self._iterate_selected()
         return samples if self.lengths is None else self.lengths.add_lengths(samples)
 
-    def _chosen(self) -> Iterator[Sample]:
+    def _iterate_selected(self) -> Iterator[Sample]:
         chosen = self.chosen
         if chosen is None:
             return (sample for _, sample in self._iterate_numbered())

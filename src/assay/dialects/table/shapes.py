@@ -141,7 +141,7 @@ def read_inspect(
         options=CHOICES,
         answer_is="index0" if are_indexes else None,
     )
-    return shaped, given.over(implied)
+    return shaped, given.merge_over(implied)
 
 
 def _read(record: Record) -> dict[str, Any]:

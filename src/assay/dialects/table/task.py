@@ -56,7 +56,7 @@ def build_question_reader(dialogue: Dialogue) -> Callable[[Sample], str]:
     """
 
     def get_question_text(sample: Sample) -> str:
-        opening = dialogue.opening(build_template_values(sample), (), chat=False)
+        opening = dialogue.render_opening(build_template_values(sample), (), chat=False)
         return "\0".join((opening.context, *sorted(sample.choices)))
 
     return get_question_text
@@ -117,17 +117,19 @@ class TableTask(DescribedTask):
             requests += _REQUEST_BUILDERS[method](self, sample, chosen)
         return requests
 
-    def opening(self, sample: Sample, method: Method) -> DialogueOpening:
+    def render_opening(self, sample: Sample, method: Method) -> DialogueOpening:
         """Render a sample's prompt up to the answer, with all its examples."""
-        return self._opening(sample, method, self._shots(sample))
+        return self._render_with_shots(sample, method, self._shots(sample))
 
     def _shots(self, sample: Sample) -> Shots:
         return Shots(self._pool.shots(sample)) if self._pool else _NO_SHOTS
 
-    def _opening(self, sample: Sample, method: Method, shots: Shots) -> DialogueOpening:
+    def _render_with_shots(self, sample: Sample, method: Method, shots: Shots) -> DialogueOpening:
         style = self._style(method)
         solved = [style.build_solved_values(shot) for shot in shots.samples]
-        return style.dialogue.opening(build_template_values(sample), solved, chat=self._prompting.is_chat)
+        return style.dialogue.render_opening(
+            build_template_values(sample), solved, chat=self._prompting.is_chat
+        )
 
     def _style(self, method: Method) -> AnswerStyle:
         prompting = self._prompting
@@ -138,9 +140,9 @@ class TableTask(DescribedTask):
     def preview_prompt(self, sample: Sample, method: Method) -> Prompt:
         """Return a sample's prompt, for display."""
         if self._prompting.label_map is not None:
-            prompt, start = self._labelled(sample, self._shots(sample))[0]
+            prompt, start = self._render_labels(sample, self._shots(sample))[0]
             return replace_final_text(prompt, final_text(prompt)[:start])
-        opening = self.opening(sample, method)
+        opening = self.render_opening(sample, method)
         return opening.generation if method == Method.GEN else opening.build_label_prompt()
 
     def scorers(self) -> Sequence[ComponentSpec | Scorer]:
@@ -174,14 +176,16 @@ class TableTask(DescribedTask):
             args["match"] = prompting.match
         return ComponentSpec("generated_option" if has_options else "generated_answer", args)
 
-    def _labelled(self, sample: Sample, shots: Shots) -> list[tuple[Prompt, int]]:
+    def _render_labels(self, sample: Sample, shots: Shots) -> list[tuple[Prompt, int]]:
         assert self._prompting.label_map is not None
         return self._prompting.label_map.spans(sample, shots.samples, is_chat=self._prompting.is_chat)
 
     def _build_label_ppl_requests(self, sample: Sample, shots: Shots) -> Iterator[Request]:
-        for i, (prompt, start) in enumerate(self._labelled(sample, shots)):
+        for i, (prompt, start) in enumerate(self._render_labels(sample, shots)):
             if self._prompting.is_faithful:
-                yield self._request(sample, Method.PPL, "option", i, Span(prompt, 0, leads=False), shots)
+                yield self._request(
+                    sample, Method.PPL, "option", i, Span(prompt, 0, scores_first_token=False), shots
+                )
                 continue
             yield self._request(sample, Method.PPL, "option", i, Span(prompt, start), shots)
             if self._prompting.compares_alone:
@@ -192,11 +196,13 @@ class TableTask(DescribedTask):
         if self._prompting.label_map is not None:
             yield from self._build_label_ppl_requests(sample, shots)
             return
-        opening = self._opening(sample, Method.PPL, shots)
+        opening = self._render_with_shots(sample, Method.PPL, shots)
         for i, text in enumerate(self._prompting.ppl_style.answers(sample)):
             prompt, start = opening.followed_by(text)
             if self._prompting.is_faithful:
-                yield self._request(sample, Method.PPL, "option", i, Span(prompt, 0, leads=False), shots)
+                yield self._request(
+                    sample, Method.PPL, "option", i, Span(prompt, 0, scores_first_token=False), shots
+                )
                 continue
             yield self._request(sample, Method.PPL, "option", i, Span(prompt, start), shots)
             if self._prompting.compares_alone:
@@ -204,13 +210,13 @@ class TableTask(DescribedTask):
                 yield self._request(sample, Method.PPL, "unconditional", i, alone, _NO_SHOTS)
 
     def _prob(self, sample: Sample, shots: Shots) -> Iterator[Request]:
-        opening = self._opening(sample, Method.PROB, shots)
+        opening = self._render_with_shots(sample, Method.PROB, shots)
         spellings = tuple((f" {label}", label) for label in sample.labels)
         ask = Labels(opening.build_label_prompt(), spellings)
         yield self._request(sample, Method.PROB, "labels", 0, ask, shots)
 
     def _gen(self, sample: Sample, shots: Shots) -> Iterator[Request]:
-        opening = self._opening(sample, Method.GEN, shots)
+        opening = self._render_with_shots(sample, Method.GEN, shots)
         prompt = opening.verbatim if self._prompting.is_faithful else opening.generation
         sampling = self._prompting.sampling
         length = self._rows.layout.get_length(sample.fields)

@@ -104,7 +104,7 @@ def compile_transforms(
     compiled = []
     for task, methods in selected:
         family = task.dataset if families.count(task.dataset) > 1 else None
-        compiled.append(_Compilation(name, task, methods, settings, asked, scripts, tools).compiled(family))
+        compiled.append(_Compilation(name, task, methods, settings, asked, scripts, tools).compile(family))
     return compiled
 
 
@@ -181,7 +181,7 @@ class _Compilation:
             else StandardRows.read(Path(settings.shots_from), needs_options=False)
         )
 
-    def compiled(self, family: str | None) -> Compilation[TransformTask]:
+    def compile(self, family: str | None) -> Compilation[TransformTask]:
         """Transform the rows for each method, and build the task."""
         runners = {method: self._build_runner(method) for method in self._methods}
         transformed = {method: runner.rows(self._rows.rows) for method, runner in runners.items()}

@@ -41,7 +41,7 @@ class Prompts:
         # Tokenizers put the space before a word into its token, so a trailing space would take it away.
         return text if self._keeps_spaces else text.rstrip(" ") or text
 
-    def answered(self, parts: PromptParts, answers: Sequence[str]) -> list[tuple[Prompt, int]]:
+    def render_answers(self, parts: PromptParts, answers: Sequence[str]) -> list[tuple[Prompt, int]]:
         """Return the prompt with each answer, and the start of the answer in its final text."""
         if self._is_chat:
             history = self._history(parts)

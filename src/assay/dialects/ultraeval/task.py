@@ -118,9 +118,9 @@ def _generate(way: MethodPlan, parts: PromptParts, _: Sample, copy: int) -> Iter
 
 
 def _spans(way: MethodPlan, parts: PromptParts, sample: Sample, _: int) -> Iterator[tuple[str, int, Ask]]:
-    for index, (text, start) in enumerate(way.prompts.answered(parts, sample.choices)):
+    for index, (text, start) in enumerate(way.prompts.render_answers(parts, sample.choices)):
         # The first token of a whole sentence has no context, and the original does not score it.
-        yield "option", index, Span(text, 0, leads=False) if way.is_whole else Span(text, start)
+        yield "option", index, Span(text, 0, scores_first_token=False) if way.is_whole else Span(text, start)
         if way.compares_alone:
             yield "unconditional", index, Span(final_text(text)[start:], 0)
 

@@ -115,7 +115,7 @@ class SeededShots:
 
     def parts(self, sample: Sample, copy: int = 0) -> PromptParts:
         """Return the parts of a sample's prompt, the same for every copy of it."""
-        shots = tuple([self._solved[i] for i in self._pool.picked(sample)])
+        shots = tuple([self._solved[i] for i in self._pool.pick_examples(sample)])
         return PromptParts(shots, self._transformed[sample.id])
 
 
@@ -139,7 +139,7 @@ class OriginalShots:
         if len(rows) <= n_shots:
             raise AuthorError(_build_too_few_problem(n_shots, len(rows) - 1, source))
         generator = random.Random(seed)
-        draw = self._redraw_parts if transforming.draws else self._drawn
+        draw = self._redraw_parts if transforming.draws else self._draw_parts
         self._parts: dict[str, list[PromptParts]] = {}
         for number, row in enumerate(rows):
             self._parts[row.id] = [
@@ -151,13 +151,13 @@ class OriginalShots:
         return self._parts[sample.id][copy]
 
     @staticmethod
-    def _picked(rows: Sequence[Row], number: int, n_shots: int, generator: random.Random) -> list[int]:
+    def _pick_rows(rows: Sequence[Row], number: int, n_shots: int, generator: random.Random) -> list[int]:
         picked = generator.sample(range(len(rows)), n_shots + 1)
         row_fields = rows[number].fields
         return [at for at in picked if rows[at].fields != row_fields][:n_shots]
 
     @classmethod
-    def _drawn(
+    def _draw_parts(
         cls,
         transforming: TransformRunner,
         rows: Sequence[Row],
@@ -165,7 +165,7 @@ class OriginalShots:
         number: int,
         generator: random.Random,
     ) -> PromptParts:
-        picked = cls._picked(rows, number, transforming.n_shots, generator)
+        picked = cls._pick_rows(rows, number, transforming.n_shots, generator)
         return PromptParts(
             tuple(transformed[at] for at in picked), transformed[number], is_emptied=not picked
         )
@@ -185,7 +185,7 @@ class OriginalShots:
             return transforming.redraw_row(rows[at], generator)
 
         shots = []
-        picked = cls._picked(rows, number, transforming.n_shots, generator)
+        picked = cls._pick_rows(rows, number, transforming.n_shots, generator)
         state = generator.getstate()
         for at in picked:
             shots.append(transform(at))

@@ -17,6 +17,7 @@ from assay.app.benchmarks import ListedBenchmark, ListedSource
 from assay.app.dataset_list import ListedDataset
 from assay.app.dataset_state import DatasetState
 from assay.app.hub_datasets import ListedHubDataset
+from assay.core.annotation import Annotation
 from assay.core.errors import Problem
 from assay.core.method import Method
 from assay.core.model import ModelIdentity, Token
@@ -33,6 +34,12 @@ from assay.results.scoring_changes import ScoringChanges
 
 if TYPE_CHECKING:
     from assay.app.explain import Explanation
+
+
+class AnnotationsAnswer(msgspec.Struct, frozen=True, tag="annotations", tag_field="kind"):
+    """The tags and notes of a run and its samples: `assay note`."""
+
+    annotations: tuple[Annotation, ...]
 
 
 class RunAnswer(msgspec.Struct, frozen=True, tag="run", tag_field="kind"):

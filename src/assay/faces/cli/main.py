@@ -50,6 +50,7 @@ _COMMANDS = {
     "ls": Command(
         "assay.faces.cli.report:ls", "List runs, benchmarks by name, or the datasets in a folder.", "Results"
     ),
+    "note": Command("assay.faces.cli.note:note", "Tag runs and samples, and write notes on them.", "Results"),
     "serve": Command(
         "assay.faces.cli.serve:serve", "Run a team server: REST API, queue, leaderboard.", "Servers"
     ),

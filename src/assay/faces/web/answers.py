@@ -7,7 +7,10 @@ import ipaddress
 from functools import cached_property
 from typing import Any
 
+import msgspec
 from litestar import MediaType, Request, Response
+
+from assay.core.ids import digest
 
 _WORTH = 16 << 10
 """Shorter bodies are not compressed."""
@@ -26,6 +29,12 @@ class ResponseBody:
     def compressed(self) -> bytes:
         """Return the content as gzip."""
         return gzip.compress(self.content, _QUICK, mtime=0)
+
+
+def build_json_response(request: Request[Any, Any, Any], value: object) -> Response[bytes]:
+    """Return the response with a value as JSON."""
+    content = msgspec.json.encode(value)
+    return build_response(request, ResponseBody(content, digest(content.decode())))
 
 
 def build_response(

@@ -45,7 +45,7 @@ class BoardCache:
             if self._indexed is None:
                 self._indexed = self._open()
             notes = tuple(format_run_problem(problem) for problem in self._indexed.refresh())
-            folders = self._runs.listing().folders
+            folders = self._runs.list_runs().folders
             options = self._read_options(self._indexed)
             board_key = (self._indexed.revision, tuple(folders), notes, options)
             if board_key != self._board_key:

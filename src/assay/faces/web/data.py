@@ -25,12 +25,12 @@ def data_router(cache: RunCache, streams: Streams) -> Router:
     @get("/runs", sync_to_thread=True)
     def runs(request: _AnyRequest) -> Response[bytes]:
         """List the runs."""
-        return build_response(request, cache.listing())
+        return build_response(request, cache.list_runs())
 
     @get("/events")
     async def list_events() -> Stream:
         """Send an event when the list of runs changes."""
-        return streams.open(lambda: cache.runs.listing().revision)
+        return streams.open(lambda: cache.runs.list_runs().revision)
 
     @get("/runs/{name:str}", sync_to_thread=True)
     def run(request: _AnyRequest, name: FromPath[str]) -> Response[bytes]:

@@ -49,14 +49,14 @@ class RunCache:
         self._process = secrets.token_hex(4)
         self._changes = itertools.count()
 
-    def listing(self) -> ResponseBody:
+    def list_runs(self) -> ResponseBody:
         """Return the list of runs."""
-        listing = self.runs.listing()
+        listing = self.runs.list_runs()
         return ResponseBody(listing.json, listing.revision)
 
     def page(self, name: str) -> ResponseBody:
         """Return a run without its samples."""
-        with self._looking(name) as run:
+        with self._lock_run(name) as run:
             return _get_cached_body(
                 run, "page", lambda: _encode(msgspec.structs.replace(run.view.page(), name=name))
             )
@@ -67,7 +67,7 @@ class RunCache:
         `had` is the revision and the number of changes that the client has; if a sample changed since, the
         result starts there.
         """
-        with self._looking(name) as run:
+        with self._lock_run(name) as run:
             first = min(first, run.view.n_rows) if had is None else run.view.find_first_changed(first, *had)
             if first == 0:
                 return _get_cached_body(run, "table", lambda: _encode(run.view.table()))
@@ -75,7 +75,7 @@ class RunCache:
 
     def detail(self, name: str, place: int) -> ResponseBody:
         """Return a complete sample."""
-        with self._looking(name) as run:
+        with self._lock_run(name) as run:
             if not 0 <= place < run.view.n_rows:
                 raise not_found_error("sample")
             with run.view.details() as details:
@@ -89,7 +89,7 @@ class RunCache:
         return folder
 
     @contextmanager
-    def _looking(self, name: str) -> Iterator[_OpenRun]:
+    def _lock_run(self, name: str) -> Iterator[_OpenRun]:
         """Yield a refreshed run, locked."""
         folder = self.folder(name)
         try:

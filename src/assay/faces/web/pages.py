@@ -39,6 +39,8 @@ class Page(NamedTuple):
 VIEW_PAGES = (
     Page("/", "runs", "Runs", in_menu=True),
     Page("/runs/{name:str}", "run", "Run"),
+    Page("/samples", "samples", "Samples"),
+    Page("/benches/{name:str}", "bench", "Serving benchmark"),
     Page("/compare", "compare", "Comparison"),
     Page("/leaderboard", "leaderboard", "Leaderboard", in_menu=True),
 )

@@ -7,16 +7,20 @@ from pathlib import Path
 
 import msgspec
 
+from assay.app.annotations import RunAnnotations
 from assay.app.team.leaderboard import open_team_runs, read_board_options
 from assay.app.team.settings import TeamSettings
 from assay.app.team.supervise import Supervisor
 from assay.app.team.team import Team
+from assay.app.viewed_benches import ViewedBenches
 from assay.app.viewed_runs import ViewedRuns
 from assay.core.roles import Role
+from assay.faces.web.annotations import annotations_router
 from assay.faces.web.api.document import openapi_config
 from assay.faces.web.api.router import PATH, api_router
 from assay.faces.web.api.slow_work import SlowWork
 from assay.faces.web.app import WebSettings, make_app
+from assay.faces.web.benches import benches_router
 from assay.faces.web.board import BoardCache, board_router
 from assay.faces.web.comparisons import comparisons_router
 from assay.faces.web.data import data_router
@@ -82,6 +86,8 @@ class TeamServer:
                 data_router(cache, streams),
                 board_router(self._boards),
                 comparisons_router(cache),
+                annotations_router(cache, RunAnnotations(team.database)),
+                benches_router(ViewedBenches((Path(team.settings.runs_dir),))),
                 api_router(team, streams, SlowWork()),
             ],
             openapi=openapi_config(),

@@ -8,11 +8,15 @@ from pathlib import Path
 
 import msgspec
 
+from assay.app.annotations import RunAnnotations
 from assay.app.leaderboard import IndexedRuns
+from assay.app.viewed_benches import ViewedBenches
 from assay.app.viewed_runs import ViewedRuns
 from assay.core.errors import Problem, UsageError
 from assay.core.roles import Bearer, Role
+from assay.faces.web.annotations import annotations_router
 from assay.faces.web.app import WebSettings, make_app
+from assay.faces.web.benches import benches_router
 from assay.faces.web.board import BoardCache, board_router
 from assay.faces.web.comparisons import comparisons_router
 from assay.faces.web.data import data_router
@@ -50,20 +54,24 @@ class Viewer:
         self._host = settings.host
         streams, cache = Streams(), RunCache(runs)
         self._boards = BoardCache(runs, lambda: IndexedRuns(settings.runs))
-        who = accept_one_token(self._token, Role.READER) if self._token else _reject_token
+        self._annotations = RunAnnotations()
+        # Visitors of the viewer may write notes: its only right beyond reading.
+        who = accept_one_token(self._token, Role.RUNNER) if self._token else _reject_token
         # Browsers share cookies between all ports of a machine.
         sessions = Sessions(who, cookie=f"assay_{self.port}")
         app = make_app(
             WebSettings(
                 hosts=Hosts(settings.host, self.port, settings.also_hosts),
                 sessions=sessions,
-                without_token=None if self._token else Role.READER,
+                without_token=None if self._token else Role.RUNNER,
             ),
             [
                 pages_router(sessions),
                 data_router(cache, streams),
                 board_router(self._boards),
                 comparisons_router(cache),
+                annotations_router(cache, self._annotations),
+                benches_router(ViewedBenches(settings.runs)),
             ],
         )
         self.server = Server(app, streams.end)
@@ -86,6 +94,7 @@ class Viewer:
         """Stop listening."""
         self._listener.close()
         self._boards.close()
+        self._annotations.close()
 
 
 def show_runs(settings: ViewSettings, started: Callable[[str], None]) -> None:

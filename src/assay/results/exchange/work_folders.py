@@ -173,7 +173,7 @@ def read_work_folder(
         read_samples,
         model=ModelIdentity("", work.model),
         settings={"work folder": work.root.name} if time else {},
-        metrics=tuple(metric for task in tasks.values() for metric in task.logged()),
+        metrics=tuple(metric for task in tasks.values() for metric in task.iterate_metrics()),
         notes=tuple(note for task in tasks.values() for note in task.notes),
     )
 
@@ -266,7 +266,7 @@ class _TaskResults:
             metrics={name: ImportedMetricFacts(is_share=_is_percentage(name)) for name in names},
         )
 
-    def logged(self) -> Iterator[LoggedMetric]:
+    def iterate_metrics(self) -> Iterator[LoggedMetric]:
         for name, value in self.values.items():
             yield LoggedMetric(self.name, name, value / 100 if _is_percentage(name) else value)
 

@@ -143,6 +143,8 @@ class TrackColumns(msgspec.Struct, frozen=True):
     tokens: list[int]
     """Prompt, scored and generated tokens."""
     seconds: list[float]
+    rule: list[int]
+    """The rule that found the answer, as an index into `rules` of the table; -1: none."""
 
 
 class SampleTable(msgspec.Struct, frozen=True):
@@ -158,6 +160,7 @@ class SampleTable(msgspec.Struct, frozen=True):
     tasks: list[str]
     """The names that `task` indexes."""
     groups: list[str]
+    rules: list[str]
     task: list[int]
     group: list[int]
     """-1: no group."""

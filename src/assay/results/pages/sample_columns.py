@@ -90,6 +90,7 @@ class ScoreLine(msgspec.Struct, frozen=True):
     value: float | None = None
     answer: str | None = None
     target: str | None = None
+    rule: str | None = None
     ratios: dict[str, Ratio] = {}
     options: tuple[OptionLine, ...] = ()
     margin: float | None = None
@@ -143,6 +144,7 @@ class _Track:
         self.margins: list[float | None] = []
         self.tokens = array("q")
         self.seconds = array("d")
+        self.rule = array("l")
         self.score_at = array("q")
 
     def reach(self, n: int) -> None:
@@ -158,6 +160,7 @@ class _Track:
             self.margins += [None] * missing
             self.tokens.extend([0] * missing)
             self.seconds.extend([0.0] * missing)
+            self.rule.extend([-1] * missing)
             self.score_at.extend([-1] * missing)
 
 
@@ -169,6 +172,7 @@ class SampleColumns:
         """Task, method and name of metrics known not to be shares."""
         self._tasks: dict[str, int] = {}
         self._groups: dict[str, int] = {}
+        self._rules: dict[str, int] = {}
         self._task = array("l")
         self._group = array("l")
         self._ids: list[str] = []
@@ -226,6 +230,7 @@ class SampleColumns:
         track.answers[place] = truncate_line(score.answer or "", ANSWER_CHARS)
         track.opinions[place] = read_opinion(score.verdict, score.answer, self._labels[place])
         track.margins[place] = score.margin
+        track.rule[place] = -1 if score.rule is None else self._rules.setdefault(score.rule, len(self._rules))
         track.score_at[place] = at
         return True
 
@@ -252,6 +257,7 @@ class SampleColumns:
             changes=changes,
             tasks=list(self._tasks),
             groups=list(self._groups),
+            rules=list(self._rules),
             task=self._task[rows].tolist(),
             group=self._group[rows].tolist(),
             ids=self._ids[rows],
@@ -295,6 +301,7 @@ class SampleColumns:
             margins=[None if margin is None else _round_number(margin) for margin in track.margins[rows]],
             tokens=track.tokens[rows].tolist(),
             seconds=[_round_number(seconds) for seconds in track.seconds[rows]],
+            rule=track.rule[rows].tolist(),
         )
 
     def _track(self, name: str) -> _Track:

@@ -71,15 +71,15 @@ def find_result(body: str, start: int, stop: int, *, is_announced: bool = False)
     found = quantities(body, start, stop)
     if not found:
         return None
-    if is_announced and (first := _opening(body, start, stop, found)):
+    if is_announced and (first := _find_opening(body, start, stop, found)):
         return first
     kept = _drop_asides(body, start, stop, found)
     if not kept:
         return None
-    return _chosen(body, kept)
+    return _choose_quantity(body, kept)
 
 
-def _opening(body: str, start: int, stop: int, quantities: Sequence[Quantity]) -> RuleMatch | None:
+def _find_opening(body: str, start: int, stop: int, quantities: Sequence[Quantity]) -> RuleMatch | None:
     """Return the number that opens an announced answer: 'The answer is | 5, which is 3 more than 2'."""
     first = quantities[0]
     if body[start : first.start].strip(" \t\n*_`\"'“”‘’:：$\\({[（=≈~#-"):
@@ -139,7 +139,7 @@ def _clause(body: str, at: int, stop: int, quantities: list[Quantity]) -> tuple[
     return at, end.start() if end else stop
 
 
-def _chosen(body: str, candidates: list[Quantity]) -> RuleMatch | None:
+def _choose_quantity(body: str, candidates: list[Quantity]) -> RuleMatch | None:
     if candidates[-1].is_left_side or (
         len(candidates) >= _ENDLESS and len({one.value for one in candidates}) == 1
     ):

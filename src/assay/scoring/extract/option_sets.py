@@ -246,7 +246,7 @@ def _name(view: OptionSetView, match: re.Match[str]) -> str:
     return next(one for one in view.labels.labels if one.casefold() == match["label"].casefold())
 
 
-def _opening(view: OptionSetView) -> RuleMatch | None:
+def _find_opening_labels(view: OptionSetView) -> RuleMatch | None:
     """Return the labels that open a reply, if no other one is named: 'A and C, not B.'"""
     body = view.view.body
     chain = _read_chain(view, 0, len(body))
@@ -325,7 +325,7 @@ SET_RULES: tuple[Rule[OptionSetView], ...] = (
     Rule("announced_set", _find_announced_set),
     Rule("marked_lines", _find_marked_lines),
     Rule("praised_set", _find_praised_set),
-    Rule("opening_set", _opening),
+    Rule("opening_set", _find_opening_labels),
     Rule("listed_set", _find_listed_set),
 )
 """The rules, in the order they are tried; if none matches, the reply is read for one option."""

@@ -203,7 +203,7 @@ def _find_announced_polarity(view: ReplyView) -> RuleMatch | None:
     return RuleMatch(None, segments[0].start, segments[0].end) if segments else None
 
 
-def _opening(view: ReplyView) -> RuleMatch | None:
+def _find_opening_verdict(view: ReplyView) -> RuleMatch | None:
     """Return the verdict of the first sentence, unless the conclusion differs."""
     spans = split_spoken_sentences(view)
     if not spans:
@@ -219,7 +219,7 @@ def _opening(view: ReplyView) -> RuleMatch | None:
     return RuleMatch(None, *first)
 
 
-def _closing(view: ReplyView) -> RuleMatch | None:
+def _find_closing_verdict(view: ReplyView) -> RuleMatch | None:
     """Return the verdict of the last sentence on the statement."""
     spans = split_spoken_sentences(view)
     return _read_polarity(view, *spans[-1]) if len(spans) > 1 and not REFUSAL.search(view.body) else None
@@ -229,8 +229,8 @@ POLARITY_RULES: tuple[Rule[ReplyView], ...] = (
     Rule("framed_yes_no", _make_part_rule(find_framed_part)),
     Rule("json_yes_no", _make_part_rule(json_part)),
     Rule("announced_yes_no", _find_announced_polarity),
-    Rule("opening_yes_no", _opening),
-    Rule("closing_yes_no", _closing),
+    Rule("opening_yes_no", _find_opening_verdict),
+    Rule("closing_yes_no", _find_closing_verdict),
 )
 """The rules, in the order they are tried."""
 

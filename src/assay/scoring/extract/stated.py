@@ -209,11 +209,13 @@ def _find_asserted_phrase(view: ReplyView) -> RuleMatch | None:
     judged = [judge_sentence(view.plain, one, view.phrases, view.known) for one in spans]
     if any(one.claim is Claim.DENIED for one in judged):
         return None
-    at = _deciding(view, spans, judged)
+    at = _find_deciding_sentence(view, spans, judged)
     return None if at is None else _read_asserted_phrase(view, judged[at])
 
 
-def _deciding(view: ReplyView, spans: Sequence[Sentence], judged: Sequence[SentenceClaim]) -> int | None:
+def _find_deciding_sentence(
+    view: ReplyView, spans: Sequence[Sentence], judged: Sequence[SentenceClaim]
+) -> int | None:
     """Return which sentence states the answer; None if they disagree."""
     concluding = [at for at, one in enumerate(spans) if at and is_conclusion(view, one)]
     first, last = judged[0], judged[-1]

@@ -79,14 +79,14 @@ class CorpusCounts:
         if self.n < 2:
             return None
         if self._moments is None:
-            return self._drawn()
+            return self._draw_interval()
         self.drop_rows()
         return self._estimate_interval(self._moments)
 
     def _of(self, sums: Sequence[float]) -> float:
         return float(self._metric._compute_score_from_stats(sums).score)
 
-    def _drawn(self) -> tuple[float, float]:
+    def _draw_interval(self) -> tuple[float, float]:
         import numpy as np
 
         # sacrebleu's own draws, one at a time: all at once, as it does them, need 40 kB for each row.

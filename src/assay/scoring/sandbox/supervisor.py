@@ -85,7 +85,7 @@ class _Watch:
             # A message sent in time counts, even if a busy machine reads it late.
             limit = self._check_limits()
             if self._verdict is None and exit_code is not None and not ready:
-                self._verdict = _meaning(exit_code)
+                self._verdict = _interpret_exit(exit_code)
             verdict = self._verdict or limit
             if verdict and (limit or not ready):
                 return self._ran(*verdict)
@@ -150,7 +150,7 @@ class _Watch:
         return self._n_written > self._limits.output_mib * MIB
 
 
-def _meaning(exit_code: int) -> tuple[Status, str]:
+def _interpret_exit(exit_code: int) -> tuple[Status, str]:
     """Return the result of a program that ended without a message."""
     if exit_code >= 0:
         return Status.EXITED, f"exit status {exit_code} before the last line"

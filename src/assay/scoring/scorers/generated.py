@@ -96,10 +96,12 @@ class GeneratedOption:
                 self.track, sample, answers, str(error), format_gold_labels(sample), metric=metric
             )
         if self._several == "mean":
-            return _average_scores([self._scored(sample, answers, [output]) for output in outputs])
-        return self._scored(sample, answers, outputs)
+            return _average_scores([self._score_outputs(sample, answers, [output]) for output in outputs])
+        return self._score_outputs(sample, answers, outputs)
 
-    def _scored(self, sample: Sample, answers: Sequence[AnsweredRequest], outputs: Sequence[Output]) -> Score:
+    def _score_outputs(
+        self, sample: Sample, answers: Sequence[AnsweredRequest], outputs: Sequence[Output]
+    ) -> Score:
         found = _vote([self._find(output.text, sample) for output in outputs])
         verdict, value = Verdict.UNGRADED, None
         if sample.gold and found.answer is None:
@@ -185,8 +187,8 @@ class GeneratedAnswer:
                 self.track, sample, answers, str(error), _targets(sample), metric=self.gives[0]
             )
         if self._several == "mean":
-            return _average_scores([self._scored(sample, answers, output) for output in outputs])
-        return self._scored(sample, answers, outputs[0])
+            return _average_scores([self._score_output(sample, answers, output) for output in outputs])
+        return self._score_output(sample, answers, outputs[0])
 
     def finish(self) -> Evaluation:
         """Report `exact` and `contains` in addition to the deciding value, if texts were compared."""
@@ -195,7 +197,7 @@ class GeneratedAnswer:
         named = {(task, self.track, name) for task in self._build_graded for name in listed}
         return Evaluation((), judged_by=frozenset(named), notes=self._grader.formulas.notes)
 
-    def _scored(self, sample: Sample, answers: Sequence[AnsweredRequest], output: Output) -> Score:
+    def _score_output(self, sample: Sample, answers: Sequence[AnsweredRequest], output: Output) -> Score:
         found, value, also = self._grade(output.text, sample, answers)
         verdict = Verdict.UNGRADED
         if sample.targets:
@@ -220,7 +222,7 @@ class GeneratedAnswer:
     def _grade(self, text: str, sample: Sample, answers: Sequence[AnsweredRequest]) -> GradedAnswer:
         targets = sample.targets
         if self._extract is not None:
-            return self._grader.compared(self._extract(text, sample), text, targets)
+            return self._grader.grade_extraction(self._extract(text, sample), text, targets)
         if self.faithful:
             return GradedAnswer(Extraction(text, "raw_reply", (0, len(text))), float(text in targets), {})
         return self._grader.grade(text, targets, find_question(answers))

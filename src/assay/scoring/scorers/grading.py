@@ -105,7 +105,7 @@ class AnswerGrader:
         found, is_exact = _match_exactly(text, start, end, targets)
         return self._grade_text(text, targets, question, reader, found, is_exact, text[start:end])
 
-    def compared(self, extraction: Extraction, text: str, targets: Sequence[str]) -> GradedAnswer:
+    def grade_extraction(self, extraction: Extraction, text: str, targets: Sequence[str]) -> GradedAnswer:
         """Return the grade of an answer found by a named extractor."""
         if are_numbers(targets):
             return _grade_number(extraction, targets)

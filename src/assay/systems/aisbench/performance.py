@@ -68,7 +68,7 @@ def perf_plan(model: ModelConfig, n_items: int, options: PerfOptions, *, has_tim
     is_pressed = options.pressure_s is not None
     load = Load(
         _shape(pacing, options, has_times=has_times),
-        _sampling(model, options),
+        _build_sampling(model, options),
         n=None if is_pressed else n_items,
         seconds=options.pressure_s,
         goes_round=is_pressed,
@@ -126,7 +126,7 @@ def _shape(pacing: Pacing, options: PerfOptions, *, has_times: bool) -> ClosedLo
     return OpenLoad(arrivals, pacing.batch_size)
 
 
-def _sampling(model: ModelConfig, options: PerfOptions) -> Sampling:
+def _build_sampling(model: ModelConfig, options: PerfOptions) -> Sampling:
     drawing = model.drawing
     return Sampling(
         max_tokens=options.max_out_len or model.max_tokens or _USUAL_LENGTH,

@@ -74,7 +74,7 @@ def run_performance(command: PerformanceCommand) -> int:
             for one in ready:
                 _show_load(one)
             return 0
-        work = WorkFolder.new(command.work_dir)
+        work = WorkFolder.create(command.work_dir)
         work.write_config(plan.values)
         return _measure_all(ready, command, work, summary)
 

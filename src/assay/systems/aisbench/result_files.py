@@ -326,6 +326,6 @@ def _build_option_detail(spec: TaskSpec, row: AnsweredRow) -> dict[str, Any]:
         **dict(zip(sample.labels, sample.choices, strict=True)),
         **sample.fields,
     }
-    parsed = [options.chosen(text, EvaluatedRow(right, fields)) for text in texts]
+    parsed = [options.read_choice(text, EvaluatedRow(right, fields)) for text in texts]
     detail = {"example_abbr": f"{spec.name}_test_{row.number}", "pred": texts, "parsed": parsed}
     return {**detail, "refr": [right] * len(texts), "correct": [one == right for one in parsed]}

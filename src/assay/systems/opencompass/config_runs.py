@@ -131,7 +131,7 @@ def run_configs(command: ConfigCommand) -> int:
 
 def _open_work_folder(command: ConfigCommand) -> WorkFolder:
     if command.reuse is None:
-        return WorkFolder.new(command.work_dir)
+        return WorkFolder.create(command.work_dir)
     return WorkFolder.earlier(command.work_dir, command.reuse)
 
 

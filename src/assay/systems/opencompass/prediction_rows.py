@@ -104,7 +104,7 @@ class OpenCompassRows:
         examples = self._examples(row, ask)
         tested = prompt.replace(examples, "") if examples and isinstance(prompt, str) else prompt
         # The original divides by all tokens of the text, including the unscored first one.
-        n_unscored = int(self._is_faithful and isinstance(request, Span) and not request.leads)
+        n_unscored = int(self._is_faithful and isinstance(request, Span) and not request.scores_first_token)
         loss = -outcome.sum_logprob
         n_bytes = len(tested.encode()) if isinstance(tested, str) else outcome.n_bytes
         return {
@@ -196,7 +196,7 @@ class _RowDetails:
                 **head,
                 **transpose_details(rename_details(self._evaluator, self._answer_details(row, gold), prompt)),
             }
-        parsed = [self._parsed(row, text) for text in texts]
+        parsed = [self._read_option(row, text) for text in texts]
         detail = {**head, "pred": texts}
         detail["parsed"] = [one or "" for one in parsed]
         detail["refr"] = [gold] * len(texts)
@@ -221,7 +221,7 @@ class _RowDetails:
         place = row.record.sample.origin.row
         return f"{self._spec.name}{split}_{row.number if place is None or not is_ranged else place - 1}"
 
-    def _parsed(self, row: AnsweredRow, text: str) -> str | None:
+    def _read_option(self, row: AnsweredRow, text: str) -> str | None:
         """Return the option that a reply chose."""
         from assay.scoring.extract import extract_option
         from assay.scoring.originals.opencompass.evaluators.evaluator import EvaluatedRow
@@ -233,7 +233,7 @@ class _RowDetails:
             find = infer_option if self._is_faithful else extract_option
             return find(text, sample.labels, sample.choices).answer
         chooser = OptionColumns(self._letters, is_faithful=self._is_faithful)
-        return chooser.chosen(text, EvaluatedRow(None, sample.fields))
+        return chooser.read_choice(text, EvaluatedRow(None, sample.fields))
 
 
 def rename_details(

@@ -40,7 +40,7 @@ class WorkFolder:
         self.stamp = path.name
 
     @classmethod
-    def new(cls, work_dir: Path) -> WorkFolder:
+    def create(cls, work_dir: Path) -> WorkFolder:
         """Create a folder for a new command; commands of the same second get different ones."""
         require_writable(work_dir, "--work-dir")
         stamp = time.strftime(_STAMP)

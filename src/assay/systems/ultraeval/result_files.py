@@ -132,7 +132,7 @@ def write_logs(
 
 
 def _unwrap_task(task: Task) -> TransformTask:
-    whole = task.whole if isinstance(task, LimitedTask) else task
+    whole = task.unlimited if isinstance(task, LimitedTask) else task
     assert isinstance(whole, TransformTask)
     return whole
 

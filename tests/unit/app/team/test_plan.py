@@ -39,7 +39,7 @@ def test_the_request_wins_over_the_dataset_and_that_over_the_server() -> None:
     assert reported["max_tokens"] == (9, "dataset")
     assert reported["runs_dir"] == ("kept", "server")
     assert reported["fidelity"] == ("corrected", "default")
-    recorded = plan.settings("there").recorded()
+    recorded = plan.settings("there").to_manifest()
     assert (recorded["out"].value, recorded["out"].source) == ("there", "server")
 
 

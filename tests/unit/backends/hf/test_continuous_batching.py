@@ -63,7 +63,7 @@ class Writer:
         self.backend = backend
         self.loaded: Any = backend._load()
         self.prefixes: Any = backend._prefixes
-        self.ending: Any = backend._ending
+        self.ending: Any = backend._end_detector
         self._is_ahead = how == "ahead"
         self.decoding = None
         if self._is_ahead:

@@ -17,7 +17,7 @@ def test_unpacked_weights_are_the_files_own(smollm2: Any) -> None:
     from gguf import GGUFReader, dequantize
     from safetensors.numpy import load_file
 
-    unpacked = load_file(smollm2._files.ready() / "model.safetensors")
+    unpacked = load_file(smollm2._files.prepare_path() / "model.safetensors")
     packed = {t.name: t for t in GGUFReader(smollm2._files.path).tensors}
     for theirs, ours in (
         ("token_embd.weight", "model.embed_tokens.weight"),
@@ -58,7 +58,7 @@ def test_a_half_made_folder_is_never_used(monkeypatch: pytest.MonkeyPatch, tmp_p
 
     monkeypatch.setattr(embedded_model, "save_converted", fails)
     with pytest.raises(KeyboardInterrupt):
-        EmbeddedFiles().ready()
+        EmbeddedFiles().prepare_path()
     assert list((tmp_path / "models").iterdir()) == []
 
 

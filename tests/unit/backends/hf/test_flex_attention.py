@@ -79,7 +79,7 @@ def flexed() -> Iterator[LoadedModel]:
     AttentionMaskInterface.register(flex_attention.NAME, sdpa_mask)
     model.set_attn_implementation(flex_attention.NAME)
     loaded.flex = FlexLanes(model, loaded.body.layers)
-    loaded.flex._compiled = [layer.forward for layer in loaded.body.layers]
+    loaded.flex._compiled_layers = [layer.forward for layer in loaded.body.layers]
     loaded.flex.sum_up = sum_exponentials
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="flex_attention called without torch.compile")
@@ -119,7 +119,7 @@ def test_one_program_computes_lanes_of_any_size_after_any_prefix(
     torch._dynamo.reset()
     assert flexed.flex is not None
     monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="eager"))
-    del flexed.flex._compiled
+    del flexed.flex._compiled_layers
     random_ = random.Random(0)
 
     def score(n_prefix: int, n_questions: int, length: int) -> None:

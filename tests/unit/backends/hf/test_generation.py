@@ -155,7 +155,10 @@ def test_several_end_tokens(make_model: MakeModel) -> None:
     assert ended.n_tokens <= 3
     assert output.text.startswith(ended.text)
     assert len(ids) > 0
-    assert {1, 3} <= written._ending.end_ids  # Its own EOS, and the end of turn that the vocabulary knows.
+    assert {
+        1,
+        3,
+    } <= written._end_detector.end_ids  # Its own EOS, and the end of turn that the vocabulary knows.
 
 
 def _nth_written(folder: Path, n: int) -> int:
@@ -217,12 +220,12 @@ def test_stop_that_is_a_special_token(make_model: MakeModel) -> None:
     backend._load()
     draft = new_draft((5,), Sampling(stop=("<|im_start|>",)), None, "k", 0)
     draft.ids = [10, 11, 2]
-    backend._ending.check(draft)
+    backend._end_detector.check(draft)
     assert draft.output is not None
     assert draft.output.finish is Finish.STOP
     ended = new_draft((5,), Sampling(stop=("</s>",)), None, "k", 0)
     ended.ids = [10, 1]
-    backend._ending.check(ended)
+    backend._end_detector.check(ended)
     assert ended.output is not None
     assert ended.output.finish is Finish.END  # A stop equal to the end token's text changes nothing.
 

@@ -27,7 +27,7 @@ SPANS = [
     Span("hello world", 7),
     Span("日本語のテキスト 🙂", 2),
     Span("The capital of France is Paris.", 0),
-    Span("The capital of France is Paris.", 0, leads=False),
+    Span("The capital of France is Paris.", 0, scores_first_token=False),
     Span("one two three\n\n four", 13),
 ]  # fmt: skip
 

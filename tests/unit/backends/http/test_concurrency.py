@@ -101,13 +101,13 @@ def test_a_server_that_allows_less_is_followed_down_and_up() -> None:
 def test_many_refusals_at_once_are_one() -> None:
     level = AdaptiveLevel()
     for number in range(40):
-        level.done(number * 0.1, 2.0, 0)
+        level.record_answer(number * 0.1, 2.0, 0)
     before = level.limit
     for _ in range(50):
-        level.refused(10.0)
-    level.refused(11.9)
+        level.record_rejection(10.0)
+    level.record_rejection(11.9)
     assert level.limit == int(before * 0.7)
-    level.refused(12.0)
+    level.record_rejection(12.0)
     assert level.limit == int(int(before * 0.7) * 0.7)
     assert (level.n_refused, level.n_falls) == (52, 2)
 
@@ -115,12 +115,12 @@ def test_many_refusals_at_once_are_one() -> None:
 def test_one_bad_input_in_many_says_nothing_about_the_level() -> None:
     level = AdaptiveLevel()
     for number in range(2_000):
-        level.done(number * 0.1, 1.6, 0)
+        level.record_answer(number * 0.1, 1.6, 0)
         if number % 60 == 0:
-            level.refused(number * 0.1, may_be_the_input=True)
+            level.record_rejection(number * 0.1, may_be_the_input=True)
     assert level.n_falls == 0
     for number in range(10):
-        level.refused(1_000 + 10.0 * number, may_be_the_input=True)
+        level.record_rejection(1_000 + 10.0 * number, may_be_the_input=True)
     assert level.n_falls >= 4, "but many do"
 
 
@@ -136,7 +136,7 @@ def test_calls_that_are_not_there_to_be_made_raise_nothing() -> None:
     """A source that yields little: two calls are under way at a time, however many might be."""
     level = AdaptiveLevel()
     for number in range(20_000):
-        level.done(number * 0.5, 1.0, 0)
+        level.record_answer(number * 0.5, 1.0, 0)
     assert level.limit == START
 
 
@@ -161,9 +161,9 @@ def test_whatever_comes_the_level_stays_within_its_bounds(
         now += seconds / 16
         before = level.limit
         if what == "done":
-            level.done(now, seconds, n_tokens)
+            level.record_answer(now, seconds, n_tokens)
         else:
-            level.refused(now, may_be_the_input=what == "bad")
+            level.record_rejection(now, may_be_the_input=what == "bad")
         assert 1 <= level.limit <= most, number
         assert level.limit <= 2 * before
         assert math.floor(before * 0.7) <= level.limit or level.limit == before // 2

@@ -22,12 +22,12 @@ from assay.core.response import Failure, Finish, Likelihood, Output
 from fakes.infer_server import PIECE, logprobs
 
 
-def asked(ask: Ask, index: int = 0) -> Request:
+def make_ask(ask: Ask, index: int = 0) -> Request:
     return make_request("t", "1", "any", "answer", index, ask)
 
 
 def parts(ask: Ask, index: int = 0) -> list[InferPart]:
-    found = split_infer_request(asked(ask, index))
+    found = split_infer_request(make_ask(ask, index))
     assert not isinstance(found, Failure)
     return found
 
@@ -67,14 +67,14 @@ def test_repeats_have_seeds_of_their_own() -> None:
 
 
 def test_a_bare_text_is_the_sum_of_all_that_the_server_scores() -> None:
-    outcome = scored(Span(" two words ", 0, leads=False), [-1.5, -0.25])
+    outcome = scored(Span(" two words ", 0, scores_first_token=False), [-1.5, -0.25])
     expected = Likelihood(-1.75, 2, 9, 9, None, 1, token_logprobs=(-1.5, -0.25))
     assert outcome == expected
 
 
 def test_greedy_is_said_only_where_it_is_certain() -> None:
     def is_greedy(*numbers: float) -> bool | None:
-        outcome = scored(Span("text", 0, leads=False), list(numbers))
+        outcome = scored(Span("text", 0, scores_first_token=False), list(numbers))
         assert isinstance(outcome, Likelihood)
         return outcome.is_greedy
 
@@ -166,7 +166,7 @@ def test_the_first_token_needs_something_before_it() -> None:
     ],
 )
 def test_what_is_no_list_of_logprobs_is_no_answer(reply: Any, message: str) -> None:
-    outcome = scored(Span("text", 0, leads=False), reply)
+    outcome = scored(Span("text", 0, scores_first_token=False), reply)
     assert isinstance(outcome, Failure)
     assert message in outcome.message
 
@@ -198,6 +198,6 @@ def test_a_reply_that_is_no_text_is_no_answer() -> None:
     ],
 )
 def test_what_the_server_cannot_do_is_not_sent(ask: Ask, kind: str) -> None:
-    refused = split_infer_request(asked(ask))
+    refused = split_infer_request(make_ask(ask))
     assert isinstance(refused, Failure)
     assert refused.kind == kind

@@ -33,7 +33,7 @@ from fakes.infer_server import (
 )
 
 GREEDY = Sampling(max_tokens=2)
-TEXTS = [Span(f"text number {n}, and on", 0, leads=False) for n in range(20)]
+TEXTS = [Span(f"text number {n}, and on", 0, scores_first_token=False) for n in range(20)]
 
 
 def requests(asks: Sequence[Ask]) -> list[Request]:

@@ -157,11 +157,13 @@ def test_card_and_identity_need_no_weights_and_a_finished_download_is_reported_o
         assert backend.card.context_length == 77
         identity = backend.identity()
     assert (identity.weights, identity.revision, identity.commit) == (f"org/name@{commit}", "main", commit)
-    assert hub.asked("model.safetensors") == []
+    assert hub.find_requests("model.safetensors") == []
     assert heard[0].state == "begun"
     assert heard[-1].state == "finished"
     assert (heard[0].n_files, heard[0].n_done, heard[0].later) == (2, 0, 7)
-    assert find_files("org/name", None).ready().joinpath("model.safetensors").read_bytes() == b"weights"
+    assert (
+        find_files("org/name", None).prepare_path().joinpath("model.safetensors").read_bytes() == b"weights"
+    )
 
 
 def test_the_revision_that_was_asked_for_decides_no_answer() -> None:
@@ -189,11 +191,11 @@ def test_a_folder_that_the_hubs_own_client_filled_is_used_as_it_is(hub: HubServe
         patch.setattr(sys.modules["huggingface_hub.utils.tqdm"], "HF_HUB_DISABLE_PROGRESS_BARS", True)
         folder = huggingface_hub.snapshot_download("org/name")
     hub.log.clear()
-    assert find_files("org/name", None).ready() == Path(folder)
+    assert find_files("org/name", None).prepare_path() == Path(folder)
     assert [one.path for one in hub.log] == ["/api/models/org/name/revision/main"]
     # And the other way round: the client finds what Assay downloaded.
     hub.add_model("org/other", small_files())
-    mine = find_files("org/other", None).ready()
+    mine = find_files("org/other", None).prepare_path()
     theirs = huggingface_hub.hf_hub_download("org/other", "model.safetensors", local_files_only=True)
     assert Path(theirs) == mine / "model.safetensors"
 
@@ -203,7 +205,7 @@ def test_a_commit_that_is_not_all_here_does_not_replace_a_complete_one_offline(
 ) -> None:
     repository = hub.add_model("org/name", small_files())
     old = repository.head.sha
-    find_files("org/name", None).ready()
+    find_files("org/name", None).prepare_path()
     repository.commit(
         {"model.safetensors": b"newer weights", "config.json": '{"max_position_embeddings": 5}'}
     )
@@ -211,7 +213,7 @@ def test_a_commit_that_is_not_all_here_does_not_replace_a_complete_one_offline(
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     held = find_files("org/name", None)
     assert held.weights() == f"org/name@{old}"
-    assert (held.ready() / "model.safetensors").read_bytes() == b"weights"
+    assert (held.prepare_path() / "model.safetensors").read_bytes() == b"weights"
 
 
 def test_a_hub_that_fails_once_is_asked_again(hub: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,7 +240,7 @@ def test_an_adapter_on_the_hub_is_one_commit_with_its_safe_weights(hub: HubServe
     assert (first.rank, first.modules, first.weights.name) == (4, ["q_proj"], "adapter_model.safetensors")
     repository.commit({"adapter_config.json": '{"r": 8}'})
     assert find_adapter("org/adapter").digest == first.digest
-    assert {one.path.rpartition("/")[2] for one in hub.asked("/resolve/")} == {
+    assert {one.path.rpartition("/")[2] for one in hub.find_requests("/resolve/")} == {
         "adapter_config.json",
         "adapter_model.safetensors",
     }
@@ -260,7 +262,7 @@ def test_a_benchmark_counts_by_the_tokenizer_of_a_hub_model_and_records_its_comm
         )
         assert items.describes["tokenizer"] == f"hf:org/name@{commit}"
         assert [item.n_prompt_tokens for item in items] == [20, 20]
-    assert {one.path.rpartition("/")[2] for one in hub.asked("/resolve/")} == {"tokenizer.json"}
+    assert {one.path.rpartition("/")[2] for one in hub.find_requests("/resolve/")} == {"tokenizer.json"}
     (tmp_path / "org" / "name").mkdir(parents=True)
     assert find_tokenizer("org/name") is None
     hub.add_model("org/none", {"config.json": "{}"})

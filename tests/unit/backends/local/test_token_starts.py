@@ -122,7 +122,7 @@ def test_starts_count_within_a_reply_that_is_begun(make_model: MakeModel, adds_b
 def test_a_beginning_that_goes_unscored_is_not_counted(make_model: MakeModel) -> None:
     tokenization = Tokenization(opened(make_model()))
     whole = spanned(tokenization, "hello world", 0)
-    bare = tokenization.spans([Span("hello world", 0, leads=False)])[0]
+    bare = tokenization.spans([Span("hello world", 0, scores_first_token=False)])[0]
     assert isinstance(bare, EncodedSpan)
     assert whole.starts[0] == 0
     assert bare.starts == whole.starts[1:]

@@ -136,7 +136,7 @@ def test_bos_table(make_model: MakeModel, adds_bos: bool) -> None:
     assert list(whole.ids) == [0 if adds_bos else 1, *bare]
     assert whole.first_scored == 1
     # whole text that goes without: the first token is unscored, unless the tokenizer's own BOS is there
-    bare_whole = one(tokenization, Span("hello yes", 0, leads=False))
+    bare_whole = one(tokenization, Span("hello yes", 0, scores_first_token=False))
     assert (list(bare_whole.ids), bare_whole.first_scored) == (lead + bare, 1)
     # chat: the template's own special tokens and no others, for every kind of ask
     for prompt in (CHAT_PROMPT, CHAT_PROMPT[:1]):
@@ -191,7 +191,7 @@ def test_base_model_has_no_template(make_model: MakeModel) -> None:
     assert outcome.kind == "template"
 
 
-@pytest.mark.parametrize("ask", [Span("hello", 5), Span("", 0), Span("a", 0, leads=False)])
+@pytest.mark.parametrize("ask", [Span("hello", 5), Span("", 0), Span("a", 0, scores_first_token=False)])
 def test_nothing_to_score_is_a_failure(make_model: MakeModel, ask: Span) -> None:
     outcome = read(make_model())[1].spans([ask])[0]
     assert isinstance(outcome, Failure)

@@ -647,8 +647,8 @@ def test_a_server_is_not_asked_before_it_wants_to_be(waits: list[float]) -> None
 def test_a_short_wait_that_a_server_asks_for_does_not_end_a_long_one(waits: list[float]) -> None:
     with serving(failing(429)) as server:
         endpoint = Endpoint(server.url, RetryPolicy(5, 0, 0))
-        endpoint._rest(30)
-        endpoint._rest(0)
+        endpoint._pause(30)
+        endpoint._pause(0)
         assert endpoint._resting_until > time.monotonic() + 29
 
 

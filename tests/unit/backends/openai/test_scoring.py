@@ -70,7 +70,7 @@ def test_conversations_are_scored_where_the_server_renders_them(
 
 
 def test_a_whole_text_needs_a_token_before_it(make_model: MakeModel) -> None:
-    whole = [Span("The capital of France", 0), Span("The capital of France", 0, leads=False)]
+    whole = [Span("The capital of France", 0), Span("The capital of France", 0, scores_first_token=False)]
     for adds_bos in (True, False):
         folder = make_model(adds_bos=adds_bos)
         expected = outcomes(open_backend(f"hf:{folder}", {}), whole)

@@ -35,7 +35,7 @@ def _no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
 
 
-def asked(
+def ask_server(
     model: Model, prompt: Prompt = QUESTION, sampling: Sampling | None = None, **args: str
 ) -> tuple[Outcome, list[Body], list[str]]:
     """Ask a server once; return the outcome, and what the server heard."""
@@ -47,7 +47,7 @@ def asked(
 
 
 def output(model: Model, sampling: Sampling | None = None, **args: str) -> Output:
-    outcome, _, _ = asked(model, QUESTION, sampling, **args)
+    outcome, _, _ = ask_server(model, QUESTION, sampling, **args)
     assert isinstance(outcome, Completion), outcome
     return outcome.outputs[0]
 
@@ -84,16 +84,16 @@ def test_tools_are_sent_as_they_are_written(tmp_path: Path) -> None:
     file = tmp_path / "tools.json"
     file.write_text(TOOLS, encoding="utf-8")
     for given_ in (TOOLS, str(file)):
-        _, (body,), (path,) = asked(saying("4"), tools=given_)
+        _, (body,), (path,) = ask_server(saying("4"), tools=given_)
         assert body["tools"] == [ADD, SEARCH]
         assert "tool_choice" not in body
         assert path == "/v1/chat/completions"
-    _, (body,), _ = asked(saying("4"))
+    _, (body,), _ = ask_server(saying("4"))
     assert "tools" not in body
 
 
 def test_a_text_goes_to_chat_where_tools_are_offered() -> None:
-    _, (body,), (path,) = asked(saying("4"), "What is 2+2?", tools=TOOLS)
+    _, (body,), (path,) = ask_server(saying("4"), "What is 2+2?", tools=TOOLS)
     assert path == "/v1/chat/completions"
     assert body["messages"] == [{"role": "user", "content": "What is 2+2?"}]
 
@@ -108,7 +108,7 @@ def test_a_text_goes_to_chat_where_tools_are_offered() -> None:
     ],
 )
 def test_which_tool_is_called_can_be_said(choice_: str, message: object) -> None:
-    _, (body,), _ = asked(saying("4"), tools=TOOLS, tool_choice=choice_)
+    _, (body,), _ = ask_server(saying("4"), tools=TOOLS, tool_choice=choice_)
     assert body["tool_choice"] == message
 
 
@@ -219,7 +219,7 @@ def test_arguments_may_come_as_an_object() -> None:
 )
 def test_calls_that_cannot_be_an_answer(args: dict[str, str], message: str) -> None:
     model = calling(SUM) if not args else saying(None, "tool_calls", tool_calls=[{"id": "1"}])
-    outcome, _, _ = asked(model, QUESTION, None, **args)
+    outcome, _, _ = ask_server(model, QUESTION, None, **args)
     assert isinstance(outcome, Failure)
     assert outcome.kind == "tool_calls"
     assert message in outcome.message
@@ -231,7 +231,7 @@ def test_each_of_several_texts_has_its_own_calls() -> None:
         return reply(called, choice(body, "4", index=1))
 
     sampling = Sampling(8, temperature=1.0, n=2, seed=0)
-    outcome, _, _ = asked(model, QUESTION, sampling, tools=TOOLS, n_per_call="2")
+    outcome, _, _ = ask_server(model, QUESTION, sampling, tools=TOOLS, n_per_call="2")
     assert isinstance(outcome, Completion)
     assert [(one.text, one.calls) for one in outcome.outputs] == [(SUM_TEXT, (SUM,)), ("4", ())]
 
@@ -262,7 +262,7 @@ def test_pieces_of_any_size_in_any_order_make_the_calls(
     for delta in deltas:
         stream.feed(event({"choices": [{"index": 0, "delta": delta}]}), 0.0)
     stream.feed(event({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}), 0.0)
-    (whole,) = stream.whole().choices
+    (whole,) = stream.join_reply().choices
     assert whole.message is not None
     assert list(read_calls(whole.message.tool_calls)) == calls
 
@@ -328,7 +328,7 @@ def test_content_in_parts_is_read(stream: str) -> None:
 
 def test_a_part_that_is_no_text_is_no_answer() -> None:
     parts = [{"type": "text", "text": "see"}, {"type": "image_url", "image_url": {"url": "x"}}]
-    outcome, _, _ = asked(saying(parts))  # type: ignore[arg-type]
+    outcome, _, _ = ask_server(saying(parts))  # type: ignore[arg-type]
     assert isinstance(outcome, Failure)
     assert outcome.kind == "wrong_reply"
     assert "'image_url'" in outcome.message

@@ -41,7 +41,7 @@ def check(booked: Booked) -> None:
         assert reading.is_greedy == all(first_choice(ids[:at]) == ids[at] for at in range(first, len(ids)))
 
 
-def asked(engine: FakeEngine) -> list[ReadAsk]:
+def list_asks(engine: FakeEngine) -> list[ReadAsk]:
     return [ask for ask in engine.asked if isinstance(ask, ReadAsk)]
 
 
@@ -83,7 +83,7 @@ def test_options_of_one_token_are_one_ask_without_a_prompt_of_their_own() -> Non
     rows, booked = book(options([1], [2], [3], [4]))
     compute(engine, rows)
     check(booked)
-    assert asked(engine) == [ReadAsk(CONTEXT, (1, 2, 3, 4))]
+    assert list_asks(engine) == [ReadAsk(CONTEXT, (1, 2, 3, 4))]
 
 
 @pytest.mark.parametrize("block", [1, 4, 5, 8, 40, 41, 64])
@@ -92,9 +92,9 @@ def test_a_context_is_read_once_wherever_blocks_end(block: int) -> None:
     rows, booked = book(options([1, 5, 6], [1, 5, 7, 8], [2, 9], [3]))
     compute(engine, rows)
     check(booked)
-    assert all(ask.salt == "" for ask in asked(engine)), "nothing was read again"
+    assert all(ask.salt == "" for ask in list_asks(engine)), "nothing was read again"
     # First what comes after the context in each option; then the options, and where they part again.
-    assert [tuple(sorted(ask.next_ids)) for ask in asked(engine)] == [(1, 2, 3), (6, 7), (9,), (8,)]
+    assert [tuple(sorted(ask.next_ids)) for ask in list_asks(engine)] == [(1, 2, 3), (6, 7), (9,), (8,)]
     left_over = len(CONTEXT) % block
     assert engine.n_computed <= len(CONTEXT) + 3 * (left_over + 3) + 3 * block
 
@@ -105,7 +105,7 @@ def test_a_long_context_is_an_ask_that_reads_nothing_of_itself() -> None:
     rows, booked = book([((*context, 7, 8, 9), len(context))])
     compute(engine, rows)
     check(booked)
-    assert asked(engine) == [ReadAsk(context, (7,)), ReadAsk((*context, 7, 8), (9,), len(context))]
+    assert list_asks(engine) == [ReadAsk(context, (7,)), ReadAsk((*context, 7, 8), (9,), len(context))]
 
 
 def test_a_long_text_is_read_piece_by_piece() -> None:
@@ -114,7 +114,7 @@ def test_a_long_text_is_read_piece_by_piece() -> None:
     rows, booked = book([(text, 1)])
     compute(engine, rows)
     check(booked)
-    assert max(ask.n_own for ask in asked(engine)) < prefill_jobs.PIECE
+    assert max(ask.n_own for ask in list_asks(engine)) < prefill_jobs.PIECE
     assert engine.n_computed < len(text) + 16 * len(engine.asked)
 
 
@@ -124,7 +124,7 @@ def test_what_the_cache_holds_too_much_of_is_read_again_beside_it() -> None:
         rows, booked = book(options([1, 2, 3, 4, 5, 6, 7, 8, 9]))
         compute(engine, rows)
         check(booked)
-        assert len({ask.salt for ask in asked(engine)}) == (2 if n_more else 1)
+        assert len({ask.salt for ask in list_asks(engine)}) == (2 if n_more else 1)
 
 
 def test_many_labels_are_several_asks() -> None:
@@ -133,7 +133,7 @@ def test_many_labels_are_several_asks() -> None:
     reading = rows.next_tokens(CONTEXT, range(300))
     compute(engine, rows)
     assert reading.logprobs == [logprob(CONTEXT, token) for token in range(300)]
-    assert [len(ask.next_ids) for ask in asked(engine)] == [128, 128, 44]
+    assert [len(ask.next_ids) for ask in list_asks(engine)] == [128, 128, 44]
 
 
 def test_without_a_cache_each_row_is_one_ask() -> None:
@@ -141,7 +141,7 @@ def test_without_a_cache_each_row_is_one_ask() -> None:
     rows, booked = book(options([1, 2], [1, 3], [4]))
     compute(engine, rows)
     check(booked)
-    assert sorted(ask.prompt for ask in asked(engine)) == [CONTEXT, (*CONTEXT, 1)]
+    assert sorted(ask.prompt for ask in list_asks(engine)) == [CONTEXT, (*CONTEXT, 1)]
 
 
 def test_what_the_engine_rejects_fails_with_all_that_follows() -> None:

@@ -35,12 +35,12 @@ def folder(make_model: Callable[..., Path]) -> Path:
     return make_model(adds_bos=True, chat=True)
 
 
-def asked(asks: list[Ask]) -> list[Request]:
+def make_requests(asks: list[Ask]) -> list[Request]:
     return [make_request("t", str(n), "any", "answer", 0, ask) for n, ask in enumerate(asks)]
 
 
 def answers(backend: Any, asks: list[Ask]) -> list[Outcome]:
-    requests = asked(asks)
+    requests = make_requests(asks)
     found = {response.request_id: response.outcome for response in backend.run(requests)}
     assert len(found) == len(requests)
     return [found[one.id] for one in requests]
@@ -92,7 +92,9 @@ def test_end_tokens_end_and_the_context_is_kept_to(engine: FakeEngine, folder: P
     assert long.outputs[0].n_tokens <= 16 - n
     assert isinstance(too_long, Failure)
     assert too_long.kind == "too_long"
-    assert all(backend._ending.end_ids <= ask.end_ids for ask in engine.asked if hasattr(ask, "end_ids"))
+    assert all(
+        backend._end_detector.end_ids <= ask.end_ids for ask in engine.asked if hasattr(ask, "end_ids")
+    )
 
 
 def test_what_the_engine_rejects_is_a_failure(engine: FakeEngine, folder: Path) -> None:

@@ -20,7 +20,7 @@ SAME = OpenedModel(ModelIdentity("fake", "fake"), versions={"torch": "2"})
 OTHER = OpenedModel(ModelIdentity("fake", "fake", weights="other"))
 
 
-def asked(n: int) -> list[Request]:
+def make_requests(n: int) -> list[Request]:
     return [make_request("t", str(at), "gen", "answer", 0, Generate(str(at), Sampling())) for at in range(n)]
 
 
@@ -31,7 +31,7 @@ def crew_of(opened: Callable[[int], OpenedModel], **more: object) -> FakeCrew:
 def answered_until_refused(pool: WorkersBackend, n: int = 300) -> tuple[list[Response], str]:
     found: list[Response] = []
     with pytest.raises(BackendError, match="WORKER-009") as caught:
-        found.extend(pool.run(asked(n)))
+        found.extend(pool.run(make_requests(n)))
     return found, str(caught.value)
 
 
@@ -89,14 +89,14 @@ def test_a_run_after_one_that_was_rejected_starts_other_workers() -> None:
     pool = WorkersBackend(FakeBackend(), crew, silence_s=50)
     for _ in range(2):
         answered_until_refused(pool)
-    assert len(list(pool.run(asked(20)))) == 20
+    assert len(list(pool.run(make_requests(20)))) == 20
     assert given(crew) == {3}
 
 
 def test_other_versions_are_noted_and_no_reason_to_refuse() -> None:
     crew = crew_of(lambda worker: msgspec.structs.replace(SAME, versions={"torch": str(worker)}), n=2)
     pool = WorkersBackend(FakeBackend(), crew, silence_s=50)
-    assert len(list(pool.run(asked(100)))) == 100
+    assert len(list(pool.run(make_requests(100)))) == 100
     notes: Sequence[str] = pool.notes()
     assert [note.partition(" on ")[0] for note in notes] == ["torch is 1", "torch is 2"]
     assert all("missing where the run was started" in note for note in notes)

@@ -102,14 +102,14 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def crew_on(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Callable[..., RayWorkerGroup]:
     monkeypatch.setattr(ray_workers, "wait_for", lambda ends, timeout_s: None)
 
-    def made(cluster: FakeCluster, n: int | None = None, **asked: Any) -> RayWorkerGroup:
+    def make_group(cluster: FakeCluster, n: int | None = None, **asked: Any) -> RayWorkerGroup:
         monkeypatch.setattr(ray_workers, "RayCluster", lambda address: cluster)
         values = {"num_gpus": None, "num_cpus": None, "uses_gpu": True, **asked}
         return RayWorkerGroup(
             None, ("-m", "worker"), lambda: b"setup", {"OMP_NUM_THREADS": "3"}, n=n, **values
         )
 
-    return made
+    return make_group
 
 
 def node(number: int, n_cpus: float = 4, n_gpus: float = 0) -> Node:

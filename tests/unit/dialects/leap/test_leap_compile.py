@@ -90,14 +90,14 @@ def test_documents_of_any_kind(tmp_path: Path) -> None:
 def test_a_limit_of_the_faithful_way_takes_the_first_after_the_shuffle(tmp_path: Path) -> None:
     rows = {"validation": questions(9)}
 
-    def asked(limit: Limit | None) -> list[str]:
+    def list_ids(limit: Limit | None) -> list[str]:
         one = compile_one(tmp_path, CHOICE, rows, is_faithful=True, limit=limit)
         return [sample.fields["q"] for sample in one.task.samples()]
 
-    whole = asked(None)
+    whole = list_ids(None)
     assert sorted(whole) != whole
-    assert asked(Limit(4)) == asked(Limit(4, "first")) == whole[:4]
-    assert asked(Limit(4, "last")) == whole[-4:]
+    assert list_ids(Limit(4)) == list_ids(Limit(4, "first")) == whole[:4]
+    assert list_ids(Limit(4, "last")) == whole[-4:]
 
 
 def test_metrics_of_which_nobody_says_the_direction_are_noted(tmp_path: Path) -> None:

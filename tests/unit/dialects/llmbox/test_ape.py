@@ -16,7 +16,7 @@ from assay.core.response import Completion, Failure, Finish, Likelihood, Outcome
 from assay.dialects.llmbox.ape import build_proposal_prompt, clean_instruction
 from assay.dialects.llmbox.prompts import PromptExamples, Shot, build_opening
 from assay.dialects.llmbox.task import ClassTask
-from fakes.classes import asked, compile_one, free_class
+from fakes.classes import compile_one, free_class, list_asks
 from fakes.rehearsals import Rehearsed
 
 CHOICES = """
@@ -74,7 +74,7 @@ class Model:
 def test_the_proposal_that_serves_best_becomes_the_instruction(tmp_path: Path, good: str) -> None:
     one = compiled(tmp_path)
     (note,) = one.task.prepare(Rehearsed(Model(good)))
-    assert asked(one)[0] == {"source": f"Instruction: {good}\n\nQ: a\nA:", "target": "yes"}
+    assert list_asks(one)[0] == {"source": f"Instruction: {good}\n\nQ: a\nA:", "target": "yes"}
     chosen = one.task.spec.chosen["ape"]["ppl"]
     assert chosen["instruction"] == good
     assert (chosen["by"], chosen["value"], chosen["n_proposals"], chosen["n_rows"]) == ("Accuracy", 1.0, 4, 5)
@@ -118,7 +118,7 @@ def test_an_example_that_is_evaluated_itself_teaches_nothing(tmp_path: Path) -> 
     rehearsed = Rehearsed(Model("Say no."))
     one.task.prepare(rehearsed)
     writing = [str(request.ask.prompt) for request in rehearsed.requests if isinstance(request.ask, Generate)]
-    assert "Q: a\n" in asked(one, 1)[0]["source"]
+    assert "Q: a\n" in list_asks(one, 1)[0]["source"]
     assert writing
     assert not any("Q: a\n" in text or "Q: b\n" in text for text in writing)
 
@@ -162,13 +162,13 @@ def test_free_answers_are_compared_by_their_likelihood(tmp_path: Path) -> None:
     assert {len(values) for values in sums.values()} == {5}
     best = max(sums, key=lambda name: sum(sums[name]))
     assert one.task.spec.chosen["ape"]["gen"]["instruction"] == best
-    assert asked(one)[0]["source"] == f"Instruction: {best}\n\na ->"
+    assert list_asks(one)[0]["source"] == f"Instruction: {best}\n\na ->"
 
 
 def test_it_is_before_the_examples(tmp_path: Path) -> None:
     one = compiled(tmp_path, settings={"shots": 1})
     one.task.prepare(Rehearsed(Model("Say no.")))
-    first, example, last = asked(one)[0]["source"].split("\n\n")
+    first, example, last = list_asks(one)[0]["source"].split("\n\n")
     assert (first, last) == ("Instruction: Say no.", "Q: a\nA:")
     assert example.startswith("Q: ")
 

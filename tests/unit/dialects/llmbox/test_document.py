@@ -12,7 +12,7 @@ import pytest
 from assay.core.errors import AuthorError
 from assay.core.prompt import Message
 from assay.dialects.llmbox.instruction import build_environment, compile_instruction
-from fakes.classes import asked, compile_one, compile_text
+from fakes.classes import compile_one, compile_text, list_asks
 
 QUESTION = {
     "question": "[Question A]",
@@ -50,7 +50,7 @@ def test_rows_loaded_by_the_class_itself(blocks: list[str], tmp_path: Path) -> N
         '        return dict(q=instance["q"], target="yes")\n'
     )
     one = compile_one(tmp_path, text, settings={"shots": 1})
-    assert [asked(one, n)[0]["source"] for n in (0, 1)] == ["shown yes\n\none", "shown yes\n\ntwo"]
+    assert [list_asks(one, n)[0]["source"] for n in (0, 1)] == ["shown yes\n\none", "shown yes\n\ntwo"]
 
 
 @pytest.mark.parametrize(("number", "expected"), [(1, "P"), (2, "\nP\n"), (3, "P")])
@@ -65,26 +65,26 @@ def test_optional_fields_of_jinja(blocks: list[str], number: int, expected: str)
 def test_multiple_choice_by_likelihood(blocks: list[str], tmp_path: Path) -> None:
     one = compile_one(tmp_path, blocks[4], [QUESTION])
     assert one.task.spec.methods == ("ppl",)
-    assert asked(one) == shown(blocks[5])
+    assert list_asks(one) == shown(blocks[5])
 
 
 def test_multiple_choice_by_label_probability(blocks: list[str], tmp_path: Path) -> None:
     one = compile_one(tmp_path, blocks[4], [QUESTION], settings={"methods": ("prob",)})
     (instance,) = shown(blocks[6])
     (sample,) = one.task.samples()
-    assert asked(one) == [{"source": instance["source"], "labels": ["A", "B", "C", "D"]}]
+    assert list_asks(one) == [{"source": instance["source"], "labels": ["A", "B", "C", "D"]}]
     assert sample.labels[sample.gold[0]] == instance["target"]
 
 
 def test_several_contexts(blocks: list[str], tmp_path: Path) -> None:
     row = {"ctx_a": "[Context A]", "ctx_b": "[Context B]", "completion": "[Completion]", "answer": "2"}
     one = compile_one(tmp_path, blocks[7], [row])
-    assert asked(one) == shown(blocks[8])
+    assert list_asks(one) == shown(blocks[8])
     (sample,) = one.task.samples()
     assert sample.gold == (1,)
     # The original's code leaves the instruction out.
     faithful = compile_one(tmp_path, blocks[7], [row], settings={"is_faithful": True})
-    assert [instance["source"] for instance in asked(faithful)] == ["[Context A]", "[Context B]"]
+    assert [instance["source"] for instance in list_asks(faithful)] == ["[Context A]", "[Context B]"]
     assert "context_instruction" in {difference.name for difference in faithful.task.spec.differences}
 
 
@@ -100,7 +100,7 @@ def test_generation_depends_on_the_model(
 ) -> None:
     row = {"question": "[Q]", "answer": "forty"}
     one = compile_one(tmp_path, blocks[9], [row], model_type=model_type)
-    assert [instance["source"] for instance in asked(one)] == [expected]
+    assert [instance["source"] for instance in list_asks(one)] == [expected]
     (sample,) = one.task.samples()
     assert sample.targets == ("forty",)
     assert [name.partition("(")[0] for name in one.task.spec.settings["metrics"]] == ["Em", "F1"]
@@ -109,7 +109,7 @@ def test_generation_depends_on_the_model(
 def test_an_instruction_from_the_command_line_wins(blocks: list[str], tmp_path: Path) -> None:
     row = {"question": "[Q]", "answer": "forty"}
     one = compile_one(tmp_path, blocks[9], [row], instruction="Say: {question}")
-    assert asked(one)[0]["source"] == "Say: [Q]"
+    assert list_asks(one)[0]["source"] == "Say: [Q]"
 
 
 def test_several_turns(blocks: list[str], tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_several_turns(blocks: list[str], tmp_path: Path) -> None:
         compile_one(tmp_path, blocks[10], [row], model_type="chat")
     rows = "    @property\n    def references(self):\n        return self.evaluation_data\n"
     one = compile_one(tmp_path, blocks[10].replace("    ...\n", rows, 1), [row], model_type="chat")
-    (instance,) = asked(one)
+    (instance,) = list_asks(one)
     assert instance["source"] == (Message("user", "First?"),)
     assert instance["turns"] == ("Second?",)
 
@@ -153,12 +153,12 @@ def test_the_whole_class_with_its_spellings(blocks: list[str], tmp_path: Path) -
     both = compile_text(tmp_path, text, hub=hub, selection=":[Group]")
     assert [one.task.spec.name for one in both] == ["my_dataset:subset1", "my_dataset:subset2"]
     assert [one.task.spec.categories for one in both] == [("Group",), ("Group",)]
-    assert asked(both[0])[0]["source"] == "Answer the following question.\n\nsubset1 test"
-    assert asked(both[0])[0]["sampling"].temperature == 0
+    assert list_asks(both[0])[0]["source"] == "Answer the following question.\n\nsubset1 test"
+    assert list_asks(both[0])[0]["sampling"].temperature == 0
     (sample,) = both[0].task.samples()
     assert sample.targets == ("yes",)
     shots = compile_text(tmp_path, text, hub=hub, selection=":subset1", settings={"shots": 1})
-    assert asked(shots[0])[0]["source"] == (
+    assert list_asks(shots[0])[0]["source"] == (
         "Answer the following question.\n\nsubset1 dev yes1\n\nAnswer the following question.\n\nsubset1 test"
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from fakes.classes import asked, compile_one
+from fakes.classes import compile_one, list_asks
 
 CHOICES = """
 from ..metric import Accuracy
@@ -31,7 +31,7 @@ def sources(
 ) -> list[str]:
     """Return the text before each row's first option."""
     one = compile_one(folder, CHOICES, rows, examples=examples, **more)
-    return [asked(one, number)[0]["source"] for number in range(len(rows))]
+    return [list_asks(one, number)[0]["source"] for number in range(len(rows))]
 
 
 def test_a_row_is_not_its_own_example(tmp_path: Path) -> None:

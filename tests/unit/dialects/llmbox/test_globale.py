@@ -23,7 +23,7 @@ from assay.core.response import Completion, Failure, Finish, LabelProbs, Likelih
 from assay.core.score import Score, Verdict
 from assay.dialects.llmbox.globale import build_question, draw_orders, entropy, find_shared_ends
 from assay.dialects.llmbox.task import ClassTask
-from fakes.classes import asked, compile_one
+from fakes.classes import compile_one, list_asks
 from fakes.rehearsals import Rehearsed
 
 CHOICES = """
@@ -80,7 +80,7 @@ def test_the_order_with_the_highest_entropy_wins(tmp_path: Path) -> None:
     """Against the definition: every order, every probe, the most likely label, counted by hand."""
     one = compiled(tmp_path)
     rehearsed = Rehearsed(by_hash)
-    before = words_of(asked(one)[0]["source"])[:-1]
+    before = words_of(list_asks(one)[0]["source"])[:-1]
     (note,) = one.task.prepare(rehearsed)
     best: dict[tuple[str, ...], float] = {}
     for order in permutations(before):
@@ -95,7 +95,7 @@ def test_the_order_with_the_highest_entropy_wins(tmp_path: Path) -> None:
             chosen.append(costs.index(min(costs)))
         shares = [count / len(chosen) for count in Counter(chosen).values()]
         best[order] = -sum(share * math.log2(share) for share in shares)
-    found = tuple(words_of(asked(one)[0]["source"])[:-1])
+    found = tuple(words_of(list_asks(one)[0]["source"])[:-1])
     assert best[found] == pytest.approx(max(best.values()))
     assert found == max(best, key=best.__getitem__)
     chosen_ = one.task.spec.chosen["globale_ppl"]
@@ -109,7 +109,9 @@ def test_the_order_with_the_highest_entropy_wins(tmp_path: Path) -> None:
 def test_probes_are_neither_shown_nor_evaluated(tmp_path: Path) -> None:
     one = compiled(tmp_path, examples=rows("a b k l m n o B"), args={"globale_rows": "50"})
     rehearsed = Rehearsed(by_hash)
-    shown = set(words_of(asked(one)[0]["source"])[:-1]) | set(words_of(asked(one, 2)[0]["source"])[:-1])
+    shown = set(words_of(list_asks(one)[0]["source"])[:-1]) | set(
+        words_of(list_asks(one, 2)[0]["source"])[:-1]
+    )
     one.task.prepare(rehearsed)
     probes = {words_of(request.ask.prompt)[-1] for request in rehearsed.requests}
     assert probes

@@ -16,7 +16,7 @@ from assay.core.errors import UsageError
 from assay.core.model import ModelIdentity
 from assay.dialects.llmbox.nearest import NearestExamples
 from assay.dialects.shared.similarity import Vectors
-from fakes.classes import asked, compile_one, free_class
+from fakes.classes import compile_one, free_class, list_asks
 
 QUESTIONS = free_class("Words")
 
@@ -55,7 +55,7 @@ def prompts(folder: Path, rows: list[str], pool: list[str], shots: int, **more: 
         kate="true",
         **more,
     )
-    texts = [asked(one, number)[0]["source"] for number in range(len(rows))]
+    texts = [list_asks(one, number)[0]["source"] for number in range(len(rows))]
     return [[part.removesuffix(" x") for part in text.split("\n\n")[:-1]] for text in texts]
 
 
@@ -131,7 +131,7 @@ def test_nothing_is_embedded_twice(tmp_path: Path) -> None:
     assert encoder.n_embedded == 0
     for _ in range(2):
         for number in range(3):
-            asked(one, number)
+            list_asks(one, number)
     assert encoder.n_embedded == 3
 
 

@@ -18,7 +18,7 @@ from assay.core.method import Method
 from assay.core.request import Sampling
 from assay.dialects.llmbox.authoring import Dataset, GenerationDataset, MultipleChoiceDataset
 from assay.dialects.shared.selection import select_parts
-from fakes.classes import asked, compile_one, compile_text, completion, evaluated
+from fakes.classes import compile_one, compile_text, completion, evaluated, list_asks
 
 chosen_subsets = partial(select_parts, noun="subset", code="LLMBOX-008")
 
@@ -98,7 +98,7 @@ def test_a_flag_wins_over_the_class_which_wins_over_the_default(
             "samples": samples,
         },
     )
-    sampling: Sampling = asked(one)[0]["sampling"]
+    sampling: Sampling = list_asks(one)[0]["sampling"]
     assert sampling.max_tokens == (flag_tokens or own_tokens or 1024)
     wished = flag_temperature if flag_temperature is not None else own_temperature or 0.0
     assert sampling.temperature == (wished or (1.0 if samples > 1 else 0.0))
@@ -117,7 +117,7 @@ def test_generation_takes_the_arguments_of_its_own_object(tmp_path: Path) -> Non
         "    def format_instance",
     )
     one = compile_one(tmp_path, text, ROWS[:1], settings={"methods": ("ppl", "prob", "gen")})
-    (sampling,) = [found["sampling"] for found in asked(one, role="answer")]
+    (sampling,) = [found["sampling"] for found in list_asks(one, role="answer")]
     assert (sampling.max_tokens, sampling.stop) == (7, ("\n",))
 
 
@@ -127,8 +127,10 @@ def test_an_instruction_from_the_command_line_wins_over_every_hook(tmp_path: Pat
     rows = ROWS[:1]
     if hook.startswith("load"):
         text += "        self.evaluation_data = [dict(q='question 0')]\n"
-    assert asked(compile_one(tmp_path, text, rows))[0]["source"] == "own question 0"
-    assert asked(compile_one(tmp_path, text, rows, instruction="say {q}"))[0]["source"] == "say question 0"
+    assert list_asks(compile_one(tmp_path, text, rows))[0]["source"] == "own question 0"
+    assert (
+        list_asks(compile_one(tmp_path, text, rows, instruction="say {q}"))[0]["source"] == "say question 0"
+    )
 
 
 @pytest.mark.parametrize(
@@ -148,7 +150,7 @@ def test_ways_of_reasoning(
         'dict(q=instance["q"]', "dict(q=str(self.cot)"
     )
     one = compile_one(tmp_path, text, ROWS[:1], settings={"cot": asked_for})
-    assert asked(one)[0]["source"] == str(expected)
+    assert list_asks(one)[0]["source"] == str(expected)
     assert one.task.spec.settings["cot"] == expected
     assert any("does not support cot" in note for note in one.notes) == (asked_for not in (None, expected))
 
@@ -171,7 +173,7 @@ class Drawn(MultipleChoiceDataset):
     def drawn(**more: Any) -> dict[str, Any]:
         one = compile_one(tmp_path, text, settings=more)
         return {
-            sample.id: (sample.fields, sample.choices, [found["source"] for found in asked(one, n)])
+            sample.id: (sample.fields, sample.choices, [found["source"] for found in list_asks(one, n)])
             for n, sample in enumerate(one.task.samples())
         }
 
@@ -206,12 +208,12 @@ class Greedy(MultipleChoiceDataset):
     before = [dict(vars(cls)) for cls in classes]
     (tmp_path / "one").mkdir()
     first = compile_one(tmp_path / "one", greedy, ROWS[:2])
-    assert asked(first)[0]["source"] == "QUESTION 0"
+    assert list_asks(first)[0]["source"] == "QUESTION 0"
     assert [dict(vars(cls)) for cls in classes] == before
     (tmp_path / "two").mkdir()
     second = compile_one(tmp_path / "two", CHOICE, ROWS[:2], settings={"methods": ("ppl", "gen")})
     assert second.task.spec.settings["metrics"] == ["Accuracy()"]
-    (sampling,) = [found["sampling"] for found in asked(second, role="answer")]
+    (sampling,) = [found["sampling"] for found in list_asks(second, role="answer")]
     assert (sampling.stop, sampling.temperature) == ((), 0.0)
     with pytest.raises(Exception, match="mark"):
         compile_one(tmp_path / "two", CHOICE.replace("{{q}}", "{{ mark(q) }}"), ROWS[:2])
@@ -324,13 +326,15 @@ def test_differences_say_what_was_done(tmp_path: Path) -> None:
 
 def test_a_field_that_is_missing_prints_nothing_as_in_the_original(tmp_path: Path) -> None:
     text = FREE.replace('"{q}"', '"a{{nowhere}}b"')
-    assert asked(compile_one(tmp_path, text, ROWS[:1], settings={"is_faithful": True}))[0]["source"] == "ab"
+    assert (
+        list_asks(compile_one(tmp_path, text, ROWS[:1], settings={"is_faithful": True}))[0]["source"] == "ab"
+    )
 
 
 def test_options_answered_in_words_have_the_originals_room(tmp_path: Path) -> None:
     for faithful, expected in ((True, 1024), (False, 256)):
         one = compile_one(tmp_path, CHOICE, ROWS[:1], settings={"methods": ("gen",), "is_faithful": faithful})
-        assert asked(one)[0]["sampling"].max_tokens == expected
+        assert list_asks(one)[0]["sampling"].max_tokens == expected
 
 
 @pytest.mark.parametrize(
@@ -361,9 +365,9 @@ def test_options_shown_by_the_classs_own_wish(tmp_path: Path) -> None:
         "    def init_arguments(self):\n        self.ranking_with_options = True\n    def format",
     )
     one = compile_one(tmp_path, text, ROWS[:1])
-    assert asked(one)[0] == {"source": "question 0\nA. yes\nB. no", "target": "A. yes"}
+    assert list_asks(one)[0] == {"source": "question 0\nA. yes\nB. no", "target": "A. yes"}
     named = compile_one(tmp_path, CHOICE, ROWS[:1], ranking_type="ppl")
-    assert asked(named) == asked(one)
+    assert list_asks(named) == list_asks(one)
 
 
 def test_notes_are_said_once(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from assay.core.errors import AuthorError
 from assay.core.method import Method
 from assay.dialects.llmbox.formatting import BadInstance, _InstanceFields, letter
-from fakes.classes import asked, compile_one, compile_text
+from fakes.classes import compile_one, compile_text, list_asks
 
 ALL = """
 class All(MultipleChoiceDataset):
@@ -53,7 +53,7 @@ def test_every_key_that_an_instruction_may_name(
         examples=[EXAMPLE | more, EXAMPLE | more | {"q": "F"}],
         settings={"methods": (method,), "shots": 2, "is_faithful": faithful},
     )
-    whole = asked(one)[0]["source"]
+    whole = list_asks(one)[0]["source"]
     *shown, question = whole.split("\n\n")
     assert len(shown) == 2
     by_text = method == "ppl"
@@ -93,7 +93,7 @@ class Named(GenerationDataset):
         return dict(target="t")
 """
     two = compile_text(tmp_path, text, selection=":one,two", dataset_path=str(tmp_path / "{subset}.jsonl"))
-    assert [asked(one)[0]["source"] for one in two] == [
+    assert [list_asks(one)[0]["source"] for one in two] == [
         "my_dataset|one|my_dataset:one",
         "my_dataset|two|my_dataset:two",
     ]
@@ -109,7 +109,7 @@ class Turns(GenerationDataset):
         return dict(source=instance["turns"])
 """
     one = compile_one(tmp_path, text, [{"turns": ["a", "b", "c"]}])
-    (instance,) = asked(one)
+    (instance,) = list_asks(one)
     assert (instance["source"], instance["turns"]) == ("a 0 of 3", ("b 1 of 3", "c 2 of 3"))
 
 
@@ -190,7 +190,7 @@ INDEXES = [
 @pytest.mark.parametrize(("value", "expected"), INDEXES)
 def test_indexes_of_every_kind(value: Any, expected: int | None) -> None:
     for key in ("target_idx", "label"):
-        taken = _InstanceFields.taken({key: value, "options": ["a", "b"]}, is_ranking=True)
+        taken = _InstanceFields.from_author({key: value, "options": ["a", "b"]}, is_ranking=True)
         assert taken.gold == expected
         assert taken.gold is None or type(taken.gold) is int
 
@@ -198,13 +198,15 @@ def test_indexes_of_every_kind(value: Any, expected: int | None) -> None:
 @pytest.mark.parametrize("value", ["B", "", "-1", "1.0", "²", 1.0, np.float64(1), [1]])
 def test_what_is_no_index_is_reported(value: Any) -> None:
     with pytest.raises(BadInstance, match="target_idx"):
-        _InstanceFields.taken({"target_idx": value, "options": ["a", "b"]}, is_ranking=True)
+        _InstanceFields.from_author({"target_idx": value, "options": ["a", "b"]}, is_ranking=True)
 
 
 def test_a_label_may_mean_something_else(tmp_path: Path) -> None:
-    assert _InstanceFields.taken({"label": "entailment", "options": ["a"]}, is_ranking=True).gold is None
-    assert _InstanceFields.taken({"label": -1, "options": ["a"]}, is_ranking=True).gold is None
-    assert _InstanceFields.taken({"label": 3}, is_ranking=False).gold is None
+    assert (
+        _InstanceFields.from_author({"label": "entailment", "options": ["a"]}, is_ranking=True).gold is None
+    )
+    assert _InstanceFields.from_author({"label": -1, "options": ["a"]}, is_ranking=True).gold is None
+    assert _InstanceFields.from_author({"label": 3}, is_ranking=False).gold is None
 
 
 @pytest.mark.parametrize("answer", [2, -1, 7])
@@ -216,7 +218,7 @@ def test_an_index_out_of_range(tmp_path: Path, answer: int) -> None:
 def test_options_may_be_a_tuple(tmp_path: Path) -> None:
     text = ALL.replace('list(instance["options"])', 'tuple(instance["options"])')
     one = compile_one(tmp_path, text, [ROW], settings={"methods": ("prob",)})
-    assert "A. x\nB. y" in asked(one)[0]["source"]
+    assert "A. x\nB. y" in list_asks(one)[0]["source"]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from assay.core.errors import AuthorError
 from assay.core.limit import Limit
 from assay.core.prompt import Message
-from fakes.classes import asked, compile_one, compile_text
+from fakes.classes import compile_one, compile_text, list_asks
 
 CHOICE = """
 class Choice(MultipleChoiceDataset):
@@ -38,7 +38,7 @@ def shots_of(source: str) -> list[str]:
 
 
 def questions_shown(one: Any) -> list[list[str]]:
-    return [shots_of(asked(one, n)[0]["source"]) for n in range(one.task.spec.n_samples)]
+    return [shots_of(list_asks(one, n)[0]["source"]) for n in range(one.task.spec.n_samples)]
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -93,7 +93,7 @@ def test_independent_of_limit_order_and_method(tmp_path: Path) -> None:
 
     def shown(some: list[dict[str, Any]], **more: Any) -> dict[str, list[str]]:
         one = compile_one(tmp_path, CHOICE, some, examples=[*POOL, *rows], settings={"shots": 4} | more)
-        sources = [asked(one, n)[0]["source"] for n in range(one.task.spec.n_samples)]
+        sources = [list_asks(one, n)[0]["source"] for n in range(one.task.spec.n_samples)]
         return {source.split("\n\n")[-1].split("\n")[0]: shots_of(source) for source in sources}
 
     whole = shown(rows)
@@ -208,16 +208,16 @@ def own(body: str) -> str:
 )
 def test_examples_of_the_authors_own(tmp_path: Path, body: str, expected: str) -> None:
     one = compile_one(tmp_path, own(body), [row(0)], settings={"shots": 1})
-    assert asked(one)[0]["source"] == expected
+    assert list_asks(one)[0]["source"] == expected
     chat = compile_one(tmp_path, own(body), [row(0)], settings={"shots": 1}, model_type="chat")
-    messages = asked(chat, role="option")[0]["source"]
+    messages = list_asks(chat, role="option")[0]["source"]
     assert messages[-1].role == "assistant"
     if "Conversation" in body:
         assert messages[:2] == (Message("user", "U"), Message("assistant", "V"))
     else:
         assert messages[0].content == expected
     none = compile_one(tmp_path, own(body), [row(0)])
-    assert asked(none)[0]["source"] == "question 0\nA:"
+    assert list_asks(none)[0]["source"] == "question 0\nA:"
 
 
 def test_the_base_classs_examples_do_not_show_the_row_either(tmp_path: Path) -> None:

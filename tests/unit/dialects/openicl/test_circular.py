@@ -113,7 +113,7 @@ def turned(folder: Path, rows: str, message: str, more: str = "") -> list[Sample
     return list(one.task.samples())
 
 
-def asked(samples: Sequence[Sample]) -> list[tuple[Any, Any, Any]]:
+def list_questions(samples: Sequence[Sample]) -> list[tuple[Any, Any, Any]]:
     return [(one.fields["A"], one.fields["B"], one.fields["answer"]) for one in samples]
 
 
@@ -122,20 +122,20 @@ ORIGINAL, MOVED = ("3", "4", "B"), ("4", "3", "A")
 
 def test_a_class_is_turned_by_its_metaclass(workdir: Path) -> None:
     samples = turned(workdir, "Dataset.from_list(rows)", SAID)
-    assert asked(samples) == [ORIGINAL, MOVED]
+    assert list_questions(samples) == [ORIGINAL, MOVED]
     assert len({one.cluster for one in samples}) == 1
 
 
 def test_of_several_splits_those_that_are_named_are_turned(workdir: Path) -> None:
     splits = "DatasetDict(train=Dataset.from_list(rows), test=Dataset.from_list(rows))"
-    assert asked(turned(workdir, splits, SAID)) == [ORIGINAL]
+    assert list_questions(turned(workdir, splits, SAID)) == [ORIGINAL]
     only_test = SAID + '    default_circular_splits = ["test"]\n'
-    assert asked(turned(workdir, splits, only_test)) == [ORIGINAL, MOVED]
+    assert list_questions(turned(workdir, splits, only_test)) == [ORIGINAL, MOVED]
 
 
 def test_an_entry_names_the_columns_that_the_class_does_not(workdir: Path) -> None:
     more = 'option_keys=["A", "B"], answer_key="answer", circular_patterns="all_possible",'
-    assert asked(turned(workdir, "Dataset.from_list(rows)", "", more)) == [ORIGINAL, MOVED]
+    assert list_questions(turned(workdir, "Dataset.from_list(rows)", "", more)) == [ORIGINAL, MOVED]
 
 
 def test_a_class_that_does_not_say_what_is_turned(workdir: Path) -> None:

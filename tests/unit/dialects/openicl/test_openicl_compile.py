@@ -107,8 +107,8 @@ def test_a_row_says_how_much_may_be_written_about_it(workdir: Path) -> None:
 def test_labels_are_compared_by_their_whole_prompt(workdir: Path) -> None:
     one = quiz(workdir, PPL)
     first, second = asks(one)
-    assert first == Span("Q: 2 + 2?\nA: 3", 0, leads=False)
-    assert second == Span("Q: 2 + 2?\nA: 4", 0, leads=False)
+    assert first == Span("Q: 2 + 2?\nA: 3", 0, scores_first_token=False)
+    assert second == Span("Q: 2 + 2?\nA: 4", 0, scores_first_token=False)
     sample = next(one.task.samples())
     assert (sample.labels, sample.choices, sample.gold) == (("A", "B"), ("3", "4"), (1,))
     result = evaluated(
@@ -195,7 +195,7 @@ def test_how_likely_a_text_is(workdir: Path) -> None:
     reader = "dict(input_columns=['question'], output_column=None)"
     one = quiz(workdir, message, {"evaluator": "dict(type='AveragePPLEvaluator')"}, reader=reader)
     (ask,) = asks(one)
-    assert ask == Span("Q: 2 + 2?\nA: B", 0, leads=False)
+    assert ask == Span("Q: 2 + 2?\nA: B", 0, scores_first_token=False)
     result = evaluated(one, [[likely(-4, 2)], [likely(-9, 3)], [likely(-1, 1)]])
     assert [score.value for score in result.scores] == [2.0, 3.0, 1.0]
 

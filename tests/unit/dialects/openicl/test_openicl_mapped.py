@@ -31,7 +31,7 @@ class QuizDataset(BaseDataset):
 READER = "dict(input_columns=['question', 'A', 'B'], output_column='answer'{})"
 
 
-def asked(workdir: Path, infer: Mapping[str, str], reader: str, **more: Any) -> tuple[Any, ...]:
+def compile_prompts(workdir: Path, infer: Mapping[str, str], reader: str, **more: Any) -> tuple[Any, ...]:
     """Return all that a run would take from the task."""
     task = quiz(workdir, infer, rows=[], code=LOAD, reader=READER.format(reader), **more).task
     samples = list(task.samples())
@@ -59,11 +59,11 @@ def test_a_mapped_dataset_becomes_the_same_task(
         infer["prompt_template"] += ", ice_token='</E>')"
         infer["ice_template"] = "dict(type=PromptTemplate, template='{question} {answer}')"
     before = "from ais_bench.benchmark.openicl.icl_retriever import RandomRetriever\n"
-    held = asked(workdir, infer, reader, before=before)
+    held = compile_prompts(workdir, infer, reader, before=before)
     monkeypatch.setattr(mapped_rows, "_IN_MEMORY_BYTES", 0)
     monkeypatch.setattr(mapped_rows, "_READ_AT_ONCE", 7)
     monkeypatch.setattr(datasets.Dataset, "to_list", lambda self: pytest.fail("all rows were copied"))
-    mapped = asked(workdir, infer, reader, before=before)
+    mapped = compile_prompts(workdir, infer, reader, before=before)
     assert mapped == held
     assert msgspec.json.encode(mapped[2]) == msgspec.json.encode(held[2])
 
@@ -73,4 +73,4 @@ def test_what_is_wrong_with_a_mapped_row_names_it(workdir: Path, monkeypatch: py
     datasets.Dataset.from_list(rows).save_to_disk("mapped")
     monkeypatch.setattr(mapped_rows, "_IN_MEMORY_BYTES", 0)
     with pytest.raises(AuthorError, match="QuizDataset row 21: the right answer 'C' is not one of"):
-        asked(workdir, PPL, ", test_range='[10:]'")
+        compile_prompts(workdir, PPL, ", test_range='[10:]'")

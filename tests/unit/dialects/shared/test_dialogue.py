@@ -14,7 +14,7 @@ SHOT = {"q": "2+2=?", "answer": "4"}
 
 
 def test_the_space_before_an_answer_belongs_to_the_answer() -> None:
-    opening = dialogue(("user", "Q: {q}"), ("assistant", "Answer: {answer}")).opening(
+    opening = dialogue(("user", "Q: {q}"), ("assistant", "Answer: {answer}")).render_opening(
         QUESTION, [], chat=False
     )
     assert opening.context == "Q: 1+1=?\nAnswer:"
@@ -25,35 +25,38 @@ def test_the_space_before_an_answer_belongs_to_the_answer() -> None:
 
 
 def test_a_template_without_a_place_for_the_answer_gets_a_space() -> None:
-    opening = dialogue(("user", "Q: {q}\nAnswer:")).opening(QUESTION, [], chat=False)
+    opening = dialogue(("user", "Q: {q}\nAnswer:")).render_opening(QUESTION, [], chat=False)
     assert opening.followed_by("2") == ("Q: 1+1=?\nAnswer: 2", len("Q: 1+1=?\nAnswer:"))
 
 
 def test_a_template_that_ends_in_a_newline_gets_no_space() -> None:
-    opening = dialogue(("user", "Q: {q}\nAnswer:\n")).opening(QUESTION, [], chat=False)
+    opening = dialogue(("user", "Q: {q}\nAnswer:\n")).render_opening(QUESTION, [], chat=False)
     assert opening.followed_by("2")[0] == "Q: 1+1=?\nAnswer:\n2"
 
 
 def test_an_inline_answer_cuts_the_template_there() -> None:
-    opening = dialogue(("user", "Q: {q} A: {answer}.")).opening(QUESTION, [], chat=False)
+    opening = dialogue(("user", "Q: {q} A: {answer}.")).render_opening(QUESTION, [], chat=False)
     assert opening.context == "Q: 1+1=? A:"
 
 
 def test_a_turn_that_is_only_the_answer_adds_nothing_to_a_bare_question() -> None:
     talk = dialogue(("user", "{q}"), ("assistant", "{answer}"))
-    assert talk.opening(QUESTION, [], chat=False).generation == "1+1=?"
-    assert talk.opening(QUESTION, [], chat=False).followed_by("2")[0] == "1+1=?\n2"
-    assert talk.opening(QUESTION, [SHOT], chat=False).generation == "2+2=?\n4\n\n1+1=?\n"
+    assert talk.render_opening(QUESTION, [], chat=False).generation == "1+1=?"
+    assert talk.render_opening(QUESTION, [], chat=False).followed_by("2")[0] == "1+1=?\n2"
+    assert talk.render_opening(QUESTION, [SHOT], chat=False).generation == "2+2=?\n4\n\n1+1=?\n"
 
 
 def test_shots_stand_before_the_question_as_text() -> None:
     talk = dialogue(("user", "Q: {q}"), ("assistant", "Answer: {answer}"))
-    assert talk.opening(QUESTION, [SHOT], chat=False).context == "Q: 2+2=?\nAnswer: 4\n\nQ: 1+1=?\nAnswer:"
+    assert (
+        talk.render_opening(QUESTION, [SHOT], chat=False).context
+        == "Q: 2+2=?\nAnswer: 4\n\nQ: 1+1=?\nAnswer:"
+    )
 
 
 def test_a_chat_begins_the_reply_for_scoring_and_leaves_it_to_the_model_for_generation() -> None:
     talk = dialogue(("system", "Be brief."), ("user", "Q: {q}"), ("assistant", "Answer: {answer}"))
-    opening = talk.opening(QUESTION, [SHOT], chat=True)
+    opening = talk.render_opening(QUESTION, [SHOT], chat=True)
     history = (
         Message("system", "Be brief."),
         Message("user", "Q: 2+2=?"),
@@ -68,11 +71,11 @@ def test_a_chat_begins_the_reply_for_scoring_and_leaves_it_to_the_model_for_gene
 
 
 def test_a_chat_without_a_begun_reply() -> None:
-    opening = dialogue(("user", "{q}"), ("assistant", "{answer}")).opening(QUESTION, [], chat=True)
+    opening = dialogue(("user", "{q}"), ("assistant", "{answer}")).render_opening(QUESTION, [], chat=True)
     assert opening.build_label_prompt() == (Message("user", "1+1=?"),)
     assert opening.followed_by("2") == ((Message("user", "1+1=?"), Message("assistant", "2")), 0)
 
 
 def test_neighbours_of_one_role_become_one_message_and_empty_turns_vanish() -> None:
     talk = dialogue(("user", "one"), ("user", ""), ("user", "{q}"))
-    assert talk.opening(QUESTION, [], chat=True).generation == (Message("user", "one\n1+1=?"),)
+    assert talk.render_opening(QUESTION, [], chat=True).generation == (Message("user", "one\n1+1=?"),)

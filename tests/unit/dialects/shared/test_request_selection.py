@@ -41,7 +41,7 @@ def compiled(path: str, message: TableMeta | None = None, **settings: Any) -> Co
     return compile_table(path, TaskSettings(**settings), message)
 
 
-def asked(one: CompiledTable) -> list[str]:
+def list_prompts(one: CompiledTable) -> list[str]:
     return [sample.fields["question"] for sample in one.task.samples()]
 
 
@@ -100,7 +100,7 @@ def test_draws_go_by_seed_and_task() -> None:
 
 def test_fewer_rows(tmp_path: Path) -> None:
     one = compiled(table(tmp_path, questions(5)), TableMeta(request_count=2))
-    assert asked(one) == ["0+1=", "1+1="]
+    assert list_prompts(one) == ["0+1=", "1+1="]
     assert (one.task.spec.n_samples, one.task.spec.n_rows) == (2, 5)
     assert one.notes == ()
     assert [sample.cluster for sample in one.task.samples()] == [None, None]
@@ -117,7 +117,7 @@ def test_rows_that_come_again_share_a_cluster(tmp_path: Path) -> None:
         f"{first[0]}~3",
     ]
     assert [sample.cluster for sample in samples] == [first[i % 3] for i in range(7)]
-    assert asked(one) == [f"{i % 3}+1=" for i in range(7)]
+    assert list_prompts(one) == [f"{i % 3}+1=" for i in range(7)]
     assert one.task.spec.n_samples == 7
     (note,) = one.notes
     assert "3 rows are repeated to 7 requests" in note
@@ -150,15 +150,15 @@ def test_a_row_is_never_an_example_of_itself_however_often_it_comes(tmp_path: Pa
 
 def test_requests_are_of_the_rows_in_the_range(tmp_path: Path) -> None:
     one = compiled(table(tmp_path, questions(6)), TableMeta(request_count=5, test_range="[2:4]"))
-    assert asked(one) == ["2+1=", "3+1=", "2+1=", "3+1=", "2+1="]
+    assert list_prompts(one) == ["2+1=", "3+1=", "2+1=", "3+1=", "2+1="]
 
 
 def test_drawn_rows_are_recorded(tmp_path: Path) -> None:
     message = TableMeta(request_count=4, sampling_mode="random")
     path = table(tmp_path, questions(30))
     one, same, other = (compiled(path, message, seed=seed) for seed in (0, 0, 1))
-    assert asked(one) == asked(same) != asked(other)
-    assert len(set(asked(one))) == 4
+    assert list_prompts(one) == list_prompts(same) != list_prompts(other)
+    assert len(set(list_prompts(one))) == 4
     recorded = one.task.spec.settings
     assert recorded["said"] == {"request_count": 4, "sampling_mode": "random"}
     assert [difference.name for difference in one.task.spec.differences if "draw" in difference.name] == [

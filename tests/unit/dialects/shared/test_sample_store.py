@@ -50,12 +50,12 @@ def test_memory_grows_by_the_places_alone(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(sample_store, "_MEMORY_CHARS", 100_000)
     monkeypatch.setattr(sample_store, "_WRITE_BUFFER_BYTES", 10_000)
 
-    def made(n: int) -> Iterator[Sample]:
+    def make_samples(n: int) -> Iterator[Sample]:
         return (sample(nth) for nth in range(n))
 
     def peak(n: int) -> int:
         tracemalloc.start()
-        kept = StoredSamples(made(n))
+        kept = StoredSamples(make_samples(n))
         found = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert len(kept) == n

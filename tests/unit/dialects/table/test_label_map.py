@@ -86,7 +86,7 @@ def test_shots_are_shown_with_their_own_label(tmp_path: Path) -> None:
 
 def test_faithful_scores_the_whole_text(tmp_path: Path) -> None:
     assert spans(compiled(tmp_path, rounds(), is_faithful=True))[0] == Span(
-        "What is 2+2?\nIt is 4.", 0, leads=False
+        "What is 2+2?\nIt is 4.", 0, scores_first_token=False
     )
 
 

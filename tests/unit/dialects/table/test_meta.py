@@ -100,7 +100,7 @@ def test_what_is_nested_too_deeply_is_reported(tmp_path: Path, depth: int, brack
 def test_what_is_said_higher_up_wins() -> None:
     high = TableMeta(abbr="flag", options=("X",))
     low = TableMeta(abbr="file", data_type="mcq")
-    assert high.over(low) == TableMeta(abbr="flag", options=("X",), data_type="mcq")
+    assert high.merge_over(low) == TableMeta(abbr="flag", options=("X",), data_type="mcq")
 
 
 def meta_of(tmp_path: Path, text: str) -> Path:

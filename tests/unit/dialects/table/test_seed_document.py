@@ -92,7 +92,7 @@ def test_faithful_prompts_are_the_originals(tables: dict[str, Path]) -> None:
     task = compiled(tables["mcq.csv"], methods=("ppl", "gen"), is_faithful=True).task
     requests = task.requests(next(task.samples()))
     assert [request.ask for request in requests[:3]] == [
-        Span(f"{PROMPT} {label}", 0, leads=False) for label in "ABC"
+        Span(f"{PROMPT} {label}", 0, scores_first_token=False) for label in "ABC"
     ]
     assert requests[3].ask.prompt == f"{PROMPT} "
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from assay.core.request import Generate, Labels, Sampling, Span
-from fakes.transforms import asked, compile_only, write_dataset
+from fakes.transforms import compile_only, list_requests, write_dataset
 
 ROW = {
     "passage": ["The cat sat on the mat.", "The cat did not sit."],
@@ -41,7 +41,7 @@ def folder(seeds: Path, tmp_path: Path) -> Path:
 def test_the_script_for_generation(folder: Path) -> None:
     one = compile_only(folder)
     assert one.task.spec.name == "ax-b"
-    ((only,),) = asked(one)
+    ((only,),) = list_requests(one)
     assert only.ask == Generate(GEN_PROMPT, Sampling())
     (sample,) = one.task.samples()
     assert sample.targets == ("(B)",)
@@ -50,15 +50,15 @@ def test_the_script_for_generation(folder: Path) -> None:
 
 
 def test_the_script_for_likelihoods_scores_the_whole_sentence(folder: Path) -> None:
-    (requests,) = asked(compile_only(folder, methods=("ppl",)))
+    (requests,) = list_requests(compile_only(folder, methods=("ppl",)))
     assert [one.ask for one in requests] == [
-        Span(f"{PPL_PROMPT}Yes", 0, leads=False),
-        Span(f"{PPL_PROMPT}No", 0, leads=False),
+        Span(f"{PPL_PROMPT}Yes", 0, scores_first_token=False),
+        Span(f"{PPL_PROMPT}No", 0, scores_first_token=False),
     ]
 
 
 def test_the_letters_can_be_compared_by_probability(folder: Path) -> None:
-    ((only,),) = asked(compile_only(folder, methods=("prob",)))
+    ((only,),) = list_requests(compile_only(folder, methods=("prob",)))
     assert only.ask == Labels(f"{GEN_PROMPT}(", (("A",), ("B",)))
 
 
@@ -67,4 +67,4 @@ def test_the_name_without_a_version_serves_both_methods(folder: Path) -> None:
     (folder / "transform_ppl_v0.py").unlink()
     one = compile_only(folder, methods=("gen", "ppl"))
     assert one.task.spec.methods == ("gen", "ppl")
-    assert {r.track for r in asked(one)[0]} == {"gen", "ppl"}
+    assert {r.track for r in list_requests(one)[0]} == {"gen", "ppl"}

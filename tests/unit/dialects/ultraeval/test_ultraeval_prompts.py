@@ -18,11 +18,11 @@ from fakes.transforms import (
     FREE,
     GEN,
     PPL,
-    asked,
     choice_rows,
     compile_only,
     config,
     free_rows,
+    list_requests,
     write_dataset,
 )
 
@@ -40,7 +40,7 @@ def transform(data, num_sample, r, dataset_name):
 
 def prompts(folder: Path, **settings: Any) -> list[Any]:
     every = []
-    for requests in asked(compile_only(folder, **settings)):
+    for requests in list_requests(compile_only(folder, **settings)):
         for one in requests:
             assert isinstance(one.ask, Generate)
             every.append(one.ask.prompt)
@@ -215,10 +215,10 @@ def test_a_script_that_draws_does_so_by_row(tmp_path: Path) -> None:
 
 def test_options_alone_are_scored_on_request(choice: Path) -> None:
     (whole, *_), (alone, *_) = (
-        asked(compile_only(choice, methods=("ppl",), **more)) for more in ({}, {"score_by": "sum"})
+        list_requests(compile_only(choice, methods=("ppl",), **more)) for more in ({}, {"score_by": "sum"})
     )
     text = "Question 0? first 0"
-    assert whole[0].ask == Span(text, 0, leads=False)
+    assert whole[0].ask == Span(text, 0, scores_first_token=False)
     # The space before an option belongs to it.
     assert alone[0].ask == Span(text, len("Question 0?"))
     assert [one.index for one in whole] == [0, 1, 2]
@@ -253,7 +253,7 @@ def test_pmi_asks_for_the_scored_text_without_its_prompt(choice: Path, is_chat: 
 
 def test_a_chat_has_turns(choice: Path) -> None:
     one = compile_only(choice, methods=("gen", "prob", "ppl"), shots=1, is_chat=True)
-    gen, prob, first, *_ = asked(one)[0]
+    gen, prob, first, *_ = list_requests(one)[0]
     assert isinstance(gen.ask, Generate)
     assert [message.role for message in gen.ask.prompt if isinstance(message, Message)] == [
         "user",
@@ -265,7 +265,7 @@ def test_a_chat_has_turns(choice: Path) -> None:
     assert isinstance(first.ask, Span)
     assert first.ask.prompt[-1] == Message("assistant", "first 0")
     assert first.ask.start == 0
-    faithful = asked(compile_only(choice, is_chat=True, is_faithful=True))[0][0]
+    faithful = list_requests(compile_only(choice, is_chat=True, is_faithful=True))[0][0]
     assert isinstance(faithful.ask, Generate)
     assert isinstance(faithful.ask.prompt, str)
 

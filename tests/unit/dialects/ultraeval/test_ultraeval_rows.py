@@ -7,7 +7,7 @@ import pytest
 
 from assay.core.errors import AuthorError
 from assay.dialects.ultraeval.rows import StandardRows
-from fakes.transforms import FREE, GEN, asked, choice_rows, compile_only, free_rows, write_dataset
+from fakes.transforms import FREE, GEN, choice_rows, compile_only, free_rows, list_requests, write_dataset
 
 SAYING = """
 def transform(data, num_sample, r, dataset_name):
@@ -64,7 +64,7 @@ def test_a_text_may_be_of_another_librarys_kind(tmp_path: Path) -> None:
     )
     one = compile_only(folder, shots=1)
     assert {type(part) for sample in one.task.samples() for part in sample.targets} == {str}
-    assert asked(one)
+    assert list_requests(one)
 
 
 def test_every_row_that_fails_is_reported(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_script_that_does_not_load(tmp_path: Path, script: str, expected: str)
 
 def test_parameters_may_have_other_names(tmp_path: Path) -> None:
     script = FREE.replace("data, num_sample, r, dataset_name", "data, num_fewshot, rng, task, extra=None")
-    assert asked(compile_only(write_dataset(tmp_path, free_rows(2), {"transform_gen_v0.py": script})))
+    assert list_requests(compile_only(write_dataset(tmp_path, free_rows(2), {"transform_gen_v0.py": script})))
 
 
 def test_a_transform_does_not_change_the_row(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_several_outputs_give_the_first_as_an_example(tmp_path: Path) -> None:
     script = script.replace('"processed_output": answer', '"processed_output": [answer, "or so"]')
     one = compile_only(write_dataset(tmp_path, free_rows(3), {"transform_gen_v0.py": script}), shots=1)
     assert next(iter(one.task.samples())).targets == ("1", "or so")
-    (request,) = asked(one)[0]
+    (request,) = list_requests(one)[0]
     assert "or so" not in str(request.ask)
 
 

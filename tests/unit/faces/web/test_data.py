@@ -269,6 +269,6 @@ class TestMedia:
 
 def test_a_viewer_of_one_run_shows_that_run_alone(runs: Path, viewer: Callable[..., AsgiClient]) -> None:
     shelf = RunCache(ViewedRuns([runs / "one"]))
-    assert b'"name":"one"' in shelf.listing().content
+    assert b'"name":"one"' in shelf.list_runs().content
     with pytest.raises(HttpError):
         shelf.page("둘")

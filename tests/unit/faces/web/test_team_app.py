@@ -155,7 +155,7 @@ def test_a_body_of_brackets_within_brackets_is_malformed(team: Team, path: str) 
 def test_slow_work_is_bounded_and_others_are_sent_away() -> None:
     async def many() -> list[object]:
         slow = SlowWork()
-        return await asyncio.gather(*(slow.done(lambda: 1) for _ in range(40)), return_exceptions=True)
+        return await asyncio.gather(*(slow.run(lambda: 1) for _ in range(40)), return_exceptions=True)
 
     results = asyncio.run(many())
     away = [one for one in results if isinstance(one, UsageError)]

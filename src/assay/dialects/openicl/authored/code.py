@@ -48,7 +48,7 @@ class AuthorCode:
             return kind
         if "." in kind and (found := self._find_symbol(Symbol.of(kind))) is not None:
             return found
-        found = self._registered(kind)
+        found = self._find_registered(kind)
         # The originals require registration for a quoted name; here a definition in a file is enough.
         return self.modules.code(OPENCOMPASS, kind) if found is None and self.is_own(kind) else found
 
@@ -80,7 +80,7 @@ class AuthorCode:
         found = self.modules.code(symbol.module, symbol.name)
         return _import_installed(symbol) if found is None else found
 
-    def _registered(self, name: str) -> Any:
+    def _find_registered(self, name: str) -> Any:
         for attempt in (False, True):
             if attempt and not self.modules.run_registering_file(name):
                 return None

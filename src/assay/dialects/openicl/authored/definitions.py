@@ -38,7 +38,7 @@ class Definitions:
 
     def find_registering_file(self, name: str) -> Path | None:
         """Return the file that registers something under a name."""
-        return self._registered.get(name)
+        return self._paths_by_name.get(name)
 
     def names(self) -> list[str]:
         """Return all defined names."""
@@ -61,7 +61,7 @@ class Definitions:
         return index
 
     @cached_property
-    def _registered(self) -> dict[str, Path]:
+    def _paths_by_name(self) -> dict[str, Path]:
         index: dict[str, Path] = {}
         for path, text in self._texts:
             for pattern in (_REGISTERED, _REGISTERED_UNNAMED):

@@ -51,7 +51,7 @@ class FileRows(list[dict[str, Any]]):
         super().__init__(dict(record.fields) for record in records)
         self.origins: list[Origin] = [record.origin for record in records]
 
-    def repeated(self, times: int) -> FileRows:
+    def repeat_rows(self, times: int) -> FileRows:
         """Return the rows with each repeated consecutively."""
         return self._replace_rows([row for row in self for _ in range(times)], times)
 
@@ -84,9 +84,9 @@ class FileRows(list[dict[str, Any]]):
 class Splits(dict[str, FileRows]):
     """The rows of several splits, with the same operations as rows."""
 
-    def repeated(self, times: int) -> Splits:
+    def repeat_rows(self, times: int) -> Splits:
         """Return the splits with each row repeated."""
-        return Splits({split: rows.repeated(times) for split, rows in self.items()})
+        return Splits({split: rows.repeat_rows(times) for split, rows in self.items()})
 
     def permute_options(self, options: Sequence[str], answer: str, pattern: CircularPattern) -> Splits:
         """Return the splits, each row repeated for every order of its options."""
@@ -122,7 +122,7 @@ def build_dataset_classes(data: DataPaths) -> dict[str, type[BaseDataset]]:
             meta_path: str = "",
             num_repeats: int = 1,
         ) -> Any:
-            return super().load(path, file_name, meta_path=meta_path).repeated(num_repeats)
+            return super().load(path, file_name, meta_path=meta_path).repeat_rows(num_repeats)
 
     class CircularCustomDataset(CustomDataset):
         """A file of rows, each repeated for every order of its options."""

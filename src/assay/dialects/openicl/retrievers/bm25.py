@@ -68,11 +68,13 @@ class BM25Retriever(CountingRetriever, frozen=True, kw_only=True):
 
     original_runs_short: ClassVar[bool] = True
 
-    def _picked(self, corpus: Corpus) -> PickedRows:
+    def _pick_rows(self, corpus: Corpus) -> PickedRows:
         index = Okapi([split_words(text) for text in corpus.train])
         picked = []
         for row, text in enumerate(corpus.test):
-            ranked = rank_best(index.scores(split_words(text)), self.ice_num + len(corpus.own(row)))
+            ranked = rank_best(
+                index.scores(split_words(text)), self.ice_num + len(corpus.find_equal_rows(row))
+            )
             picked.append(pick_others(corpus, row, ranked, self.ice_num))
         return picked
 

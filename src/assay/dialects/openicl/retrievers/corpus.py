@@ -55,7 +55,7 @@ class Corpus(msgspec.Struct, frozen=True, kw_only=True):
     losses: Losses | None = None
     """For retrievers with `needs_model`."""
 
-    def own(self, row: int) -> Set[int]:
+    def find_equal_rows(self, row: int) -> Set[int]:
         """Return the train rows that equal a test row and must not be its examples."""
         return self.same.get(row, frozenset())
 

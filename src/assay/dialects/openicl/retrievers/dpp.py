@@ -29,7 +29,7 @@ class DPPRetriever(CandidateRetriever, frozen=True, kw_only=True):
     scale_factor: Annotated[float, msgspec.Meta(gt=0)] = 0.1
     """Weight of diversity relative to relevance."""
 
-    def _picked(self, corpus: Corpus) -> PickedRows:
+    def _pick_rows(self, corpus: Corpus) -> PickedRows:
         encoded = EncodedCorpus(corpus)
         picked = []
         for row, vector in enumerate(encoded.test):

@@ -19,13 +19,13 @@ class RandomRetriever(CountingRetriever, frozen=True, kw_only=True):
 
     seed: int = 43
 
-    def _picked(self, corpus: Corpus) -> PickedRows:
+    def _pick_rows(self, corpus: Corpus) -> PickedRows:
         n = len(corpus.train)
         picked = []
         for row, sample_id in enumerate(corpus.sample_ids):
             generator = make_random(corpus.seed, corpus.task, sample_id, f"random {self.seed}")
             # Draw enough extra rows to replace the row itself.
-            wanted = min(n, self.ice_num + len(corpus.own(row)))
+            wanted = min(n, self.ice_num + len(corpus.find_equal_rows(row)))
             picked.append(pick_others(corpus, row, generator.sample(range(n), wanted), self.ice_num))
         return picked
 

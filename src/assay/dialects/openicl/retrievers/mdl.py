@@ -74,7 +74,7 @@ class MDLRetriever(CandidateRetriever, frozen=True, kw_only=True):
     def _labels(self, corpus: Corpus) -> Sequence[Any]:
         return corpus.labels if self.labels is None else self.labels
 
-    def _picked(self, corpus: Corpus) -> PickedRows:
+    def _pick_rows(self, corpus: Corpus) -> PickedRows:
         return [one.shots for one in self.decide(corpus)]
 
     def _pick_originals(self, corpus: Corpus) -> PickedRows:

@@ -44,7 +44,7 @@ class TopkRetriever(EncodingRetriever, frozen=True, kw_only=True):
 
     original_runs_short: ClassVar[bool] = True
 
-    def _picked(self, corpus: Corpus) -> PickedRows:
+    def _pick_rows(self, corpus: Corpus) -> PickedRows:
         encoded = EncodedCorpus(corpus)
         return [encoded.find_nearest_others(row, self.ice_num) for row in range(len(corpus.test))]
 
@@ -70,7 +70,7 @@ class CandidateRetriever(EncodingRetriever, frozen=True, kw_only=True):
                 "to choose from them"
             )
 
-    def _counting(self: _Self, n: int) -> _Self:
+    def _with_count(self: _Self, n: int) -> _Self:
         return msgspec.structs.replace(self, ice_num=n, candidate_num=max(n, self.candidate_num))
 
 
@@ -95,7 +95,9 @@ class EncodedCorpus:
 
     def find_nearest_others(self, row: int, n: int) -> tuple[int, ...]:
         """Return the n train rows nearest to a test row, the nearest first, never the row itself."""
-        ranked = rank_best(compute_similarity(self.train, self.test[row]), n + len(self._corpus.own(row)))
+        ranked = rank_best(
+            compute_similarity(self.train, self.test[row]), n + len(self._corpus.find_equal_rows(row))
+        )
         return pick_others(self._corpus, row, ranked, n)
 
     def find_originals(self, row: int, n: int) -> tuple[int, ...]:

@@ -53,7 +53,7 @@ class Retriever(msgspec.Struct, frozen=True, kw_only=True):
         self.check(corpus, is_faithful=is_faithful)
         if not self.count or not corpus.test:
             return [()] * len(corpus.test)
-        return self._pick_originals(corpus) if is_faithful else self._picked(corpus)
+        return self._pick_originals(corpus) if is_faithful else self._pick_rows(corpus)
 
     def check(self, corpus: Corpus, *, is_faithful: bool = False) -> None:
         """Raise if the dataset has too few examples. Needs neither vectors nor a model."""
@@ -68,18 +68,18 @@ class Retriever(msgspec.Struct, frozen=True, kw_only=True):
     def with_count(self, n: int) -> Retriever:
         """Return a retriever for n examples per row."""
         # Without examples there are no separators.
-        return ZeroRetriever() if n == 0 else self._counting(n)
+        return ZeroRetriever() if n == 0 else self._with_count(n)
 
-    def _counting(self, n: int) -> Retriever:
+    def _with_count(self, n: int) -> Retriever:
         raise NotImplementedError
 
-    def _picked(self, corpus: Corpus) -> PickedRows:
+    def _pick_rows(self, corpus: Corpus) -> PickedRows:
         """Return the examples of every test row; the train split has enough rows."""
         raise NotImplementedError
 
     def _pick_originals(self, corpus: Corpus) -> PickedRows:
         """Return what the original picks."""
-        return self._picked(corpus)
+        return self._pick_rows(corpus)
 
     def _build_count_error(self, n: int, fix: str) -> UsageError:
         what = f"--shots {n}: {type(self).__name__} has exactly {self.count} examples"
@@ -97,7 +97,7 @@ class ZeroRetriever(Retriever, frozen=True, kw_only=True):
         """Zero."""
         return 0
 
-    def _counting(self, n: int) -> Retriever:
+    def _with_count(self, n: int) -> Retriever:
         raise self._build_count_error(n, "omit --shots, or write another retriever and an ice_template")
 
 
@@ -111,13 +111,13 @@ class CountingRetriever(Retriever, frozen=True, kw_only=True):
         """`ice_num`."""
         return self.ice_num
 
-    def _counting(self: _Self, n: int) -> _Self:
+    def _with_count(self: _Self, n: int) -> _Self:
         return msgspec.structs.replace(self, ice_num=n)
 
 
 def pick_others(corpus: Corpus, row: int, preferred: Iterable[int], n: int) -> tuple[int, ...]:
     """Return the first n preferred train rows that do not equal the test row."""
-    own = corpus.own(row)
+    own = corpus.find_equal_rows(row)
     return tuple(islice((at for at in preferred if at not in own), n))
 
 
@@ -143,12 +143,12 @@ class FixKRetriever(Retriever, frozen=True, kw_only=True):
                 "name existing rows, or another train_split",
             )
 
-    def _counting(self, n: int) -> Retriever:
+    def _with_count(self, n: int) -> Retriever:
         if n > self.count:
             raise self._build_count_error(n, f"request {self.count} or fewer, or add rows to fix_id_list")
         return msgspec.structs.replace(self, fix_id_list=self.fix_id_list[:n])
 
-    def _picked(self, corpus: Corpus) -> PickedRows:
+    def _pick_rows(self, corpus: Corpus) -> PickedRows:
         return [pick_others(corpus, row, self.fix_id_list, self.count) for row in range(len(corpus.test))]
 
     def _pick_originals(self, corpus: Corpus) -> PickedRows:
@@ -167,10 +167,10 @@ class SlidingWindowRetriever(Retriever, frozen=True, kw_only=True):
         """`k`."""
         return self.k
 
-    def _counting(self, n: int) -> Retriever:
+    def _with_count(self, n: int) -> Retriever:
         return msgspec.structs.replace(self, k=n)
 
-    def _picked(self, corpus: Corpus) -> PickedRows:
+    def _pick_rows(self, corpus: Corpus) -> PickedRows:
         n = len(corpus.train)
         picked = []
         for row, place in enumerate(corpus.places):

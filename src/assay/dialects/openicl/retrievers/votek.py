@@ -25,7 +25,7 @@ class VotekRetriever(EncodingRetriever, frozen=True, kw_only=True):
     votek_k: AtLeastOne = 3
     """Number of neighbours that a row votes for."""
 
-    def _picked(self, corpus: Corpus) -> PickedRows:
+    def _pick_rows(self, corpus: Corpus) -> PickedRows:
         encoded = EncodedCorpus(corpus)
         ballots = [encoded.find_neighbours(at, self.votek_k) for at in range(len(corpus.train))]
         spare = max((len(own) for own in corpus.same.values()), default=0)

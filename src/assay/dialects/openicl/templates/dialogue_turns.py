@@ -80,7 +80,7 @@ class DialogueWalker:
         last = max((at for at, ((section, _), _) in enumerate(groups) if section == "round"), default=-1)
         for at, ((section, _), group) in enumerate(groups):
             if section in ("begin", "end"):
-                yield from (self._alone(line) for line in group)
+                yield from (self._render_alone(line) for line in group)
                 continue
             if section == "examples":
                 yield from self._example(tuple(group))
@@ -95,7 +95,7 @@ class DialogueWalker:
 
     def _rounds(self, lines: Sequence[DialogueLine], *, is_generation: bool) -> Iterator[MetaTurn]:
         if self._is_faithful:
-            yield from (self._alone(line) for line in lines if line.role is None)
+            yield from (self._render_alone(line) for line in lines if line.role is None)
             lines = [line for line in lines if line.role is not None]
         rounds = self._split(lines)
         for at, group in enumerate(rounds):
@@ -112,7 +112,7 @@ class DialogueWalker:
             is_open = is_generation and role.generate
             place = places.get(role.role)
             until = len(group) if place is None and is_open else (place or 0)
-            yield from (self._alone(one.line) for one in group[n_done:until] if one.role is None)
+            yield from (self._render_alone(one.line) for one in group[n_done:until] if one.role is None)
             n_done = max(n_done, until)
             if is_open:
                 yield MetaTurn(role, "", is_open=True)
@@ -121,7 +121,7 @@ class DialogueWalker:
                 yield MetaTurn(role, role.prompt, is_said=bool(role.prompt))
             else:
                 yield MetaTurn(role, group[place].line.text, item=group[place].line.item)
-        yield from (self._alone(one.line) for one in group[n_done:] if one.role is None)
+        yield from (self._render_alone(one.line) for one in group[n_done:] if one.role is None)
 
     def _split(self, lines: Sequence[DialogueLine]) -> list[list[_RoundLine]]:
         """Split lines into rounds: a new one begins where a role does not follow the previous in order."""
@@ -135,7 +135,7 @@ class DialogueWalker:
             place = self._place(line)
             if place <= previous:
                 rounds.append([])
-            rounds[-1] += [*waiting, _RoundLine(line, self._known(line))]
+            rounds[-1] += [*waiting, _RoundLine(line, self._find_role(line))]
             waiting = []
             previous = place
         rounds[-1] += waiting
@@ -144,7 +144,7 @@ class DialogueWalker:
     def _place(self, line: DialogueLine) -> int:
         """Return the position of a line in a round."""
         place = self._order.get(line.role or "", self._order.get(line.fallback or ""))
-        return self._order[self._known(line).role] if place is None else place
+        return self._order[self._find_role(line).role] if place is None else place
 
     def _is_outside_rounds(self, lines: Sequence[DialogueLine], at: int) -> bool:
         """Whether a line is a turn outside the rounds: no round has its role, or the next line has it too.
@@ -156,14 +156,14 @@ class DialogueWalker:
             return False
         if self._is_original_chat and line.fallback in self._order:
             return False
-        role = self._known(line)
+        role = self._find_role(line)
         following = next((one for one in lines[at + 1 :] if one.role is not None), None)
-        return role.role not in self._order or (following is not None and self._known(following) == role)
+        return role.role not in self._order or (following is not None and self._find_role(following) == role)
 
-    def _alone(self, line: DialogueLine) -> MetaTurn:
-        return MetaTurn(None if line.role is None else self._known(line), line.text, item=line.item)
+    def _render_alone(self, line: DialogueLine) -> MetaTurn:
+        return MetaTurn(None if line.role is None else self._find_role(line), line.text, item=line.item)
 
-    def _known(self, line: DialogueLine) -> MetaRole:
+    def _find_role(self, line: DialogueLine) -> MetaRole:
         role = find_role(line.role, line.fallback, self._roles)
         if role is None:
             name = line.role or ""

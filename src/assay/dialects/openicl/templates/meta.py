@@ -93,7 +93,7 @@ def _read(given: Mapping[str, Any], faults: list[TemplateFault]) -> MetaTemplate
     for name in dict.fromkeys(name for name in names if names.count(name) > 1):
         faults.append(TemplateFault(f"meta_template has the role {name!r} twice", "keep one of them"))
     begin = given.get("begin") or ""
-    opening = _opening(begin, faults) if isinstance(begin, Mapping) else None
+    opening = _read_opening(begin, faults) if isinstance(begin, Mapping) else None
     return MetaTemplate(
         tuple(one for one in rounds if one is not None),
         tuple(one for one in reserved if isinstance(one, MetaRole)),
@@ -134,7 +134,7 @@ def _role(given: object, key: str, faults: list[TemplateFault]) -> MetaRole | st
     return MetaRole(given["role"], api_role, begin, end, prompt, bool(given.get("generate", False)))
 
 
-def _opening(given: Mapping[str, Any], faults: list[TemplateFault]) -> Message | None:
+def _read_opening(given: Mapping[str, Any], faults: list[TemplateFault]) -> Message | None:
     role = CHAT_ROLES.get(str(given.get("api_role", given.get("role"))))
     if role is not None and isinstance(given.get("prompt"), str):
         return Message(role, given["prompt"])

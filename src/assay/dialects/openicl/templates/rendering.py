@@ -85,9 +85,9 @@ class Renderer:
 
     def show_text(self, text: str, *, is_generation: bool) -> Prompt:
         """Render a text without roles; for a chat model, it is a user message."""
-        return self.merged((Message("user", text),)) if self._is_chat and is_generation else text
+        return self.merge_messages((Message("user", text),)) if self._is_chat and is_generation else text
 
-    def merged(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    def merge_messages(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
         """Merge messages with those of the model's meta template, if it has any."""
         return merge_messages(self._meta.messages, messages) if self._meta else messages
 
@@ -107,7 +107,7 @@ class Renderer:
             pending = kept
         opening = self._meta.opening if self._meta else None
         messages = tuple(Message(CHAT_ROLES[one.api_role], one.text) for one in pending)
-        messages = self.merged((opening, *messages) if opening else messages)
+        messages = self.merge_messages((opening, *messages) if opening else messages)
         if not messages:
             raise TemplateFailure("the prompt is empty")
         return RenderedPrompt(messages, pending[-1].places if pending else {})

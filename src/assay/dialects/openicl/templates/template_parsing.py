@@ -99,7 +99,7 @@ def _prompt_template(
     marks = _marks(given, is_faithful, faults)
     template = given.get("template")
     if isinstance(template, str):
-        return _string(template, marks, "the template", faults)
+        return _parse_string(template, marks, "the template", faults)
     if isinstance(template, Mapping) and template:
         if all(key in SECTIONS for key in template):
             return _dialogue(template, marks, "the template", faults)
@@ -161,7 +161,7 @@ def _is_token_map(value: object) -> bool:
     )
 
 
-def _string(raw: str, marks: TemplateMarks, place: str, faults: list[TemplateFault]) -> StringLayout:
+def _parse_string(raw: str, marks: TemplateMarks, place: str, faults: list[TemplateFault]) -> StringLayout:
     if marks.ice_token and marks.ice_token not in raw:
         what = f"the ice_token {marks.ice_token!r} is missing from {place}"
         faults.append(
@@ -175,7 +175,7 @@ def _label_map(given: Mapping[Any, Any], marks: TemplateMarks, faults: list[Temp
     for label, entry in given.items():
         place = f"the template of label {label!r}"
         if isinstance(entry, str):
-            found[label] = _string(entry, marks, place, faults)
+            found[label] = _parse_string(entry, marks, place, faults)
         elif isinstance(entry, Mapping):
             found[label] = _dialogue(entry, marks, place, faults)
         else:

@@ -67,7 +67,7 @@ class ExampleRenderer:
         rows, examples = self._last
         if len(rows) == len(shots) and all(map(is_, rows, shots)):
             return examples
-        self._last = (tuple(shots), self._rendered(shots))
+        self._last = (tuple(shots), self._render_examples(shots))
         return self._last[1]
 
     def messages(self, shots: Sequence[Row]) -> list[Message]:
@@ -78,7 +78,7 @@ class ExampleRenderer:
             raise TemplateFailure("examples between messages need a RawPromptTemplate as the ice_template")
         return [message for row in shots for message in self._ice.messages(row, ())]
 
-    def _rendered(self, shots: Sequence[Row]) -> Examples:
+    def _render_examples(self, shots: Sequence[Row]) -> Examples:
         rendered = [self._layout(row).example(row) for row in shots]
         texts = [one for one in rendered if isinstance(one, str)]
         if len(texts) == len(rendered):
@@ -240,7 +240,7 @@ class Templates:
             return self._renderer.show(rendered, is_generation=True).prompt
         messages = _drop_empty_reply(template.messages(row, self._examples.messages(shots)))
         if self._rendering.is_chat:
-            return self._renderer.merged(messages)
+            return self._renderer.merge_messages(messages)
         return self._renderer.show(to_dialogue_lines(messages), is_generation=True).prompt
 
     def render_turn(self, row: Row, turn: int) -> Prompt:
@@ -253,7 +253,7 @@ class Templates:
         """Return the turns of a row; empty if the template has no turns."""
         return self._prompt.exchanges(row) if isinstance(self._prompt, MultiTurnLayout) else []
 
-    def labelled(self, row: Row, shots: Sequence[Row], label: Hashable) -> LabelledPrompt:
+    def render_label(self, row: Row, shots: Sequence[Row], label: Hashable) -> LabelledPrompt:
         """Return the prompt with a label; without per-label templates, the label fills the output column.
 
         The label None means no label: the row is rendered as it is. Chat models also get plain text if the
@@ -274,16 +274,18 @@ class Templates:
         if not isinstance(template, StringLayout | DialogueLayout):
             shots = () if self._rendering.is_faithful else shots
             messages = template.messages(row, self._examples.messages(shots))
-            return self._started(self._render_with_reply(messages, len(template.items) - 1), row, Examples())
+            return self._find_label_start(
+                self._render_with_reply(messages, len(template.items) - 1), row, Examples()
+            )
         examples = self._examples.render_shots(shots)
         rendered = template.say(row, examples)
         if isinstance(rendered, str):
-            labelled = self._started(RenderedPrompt(rendered, {0: 0}), row, examples)
+            labelled = self._find_label_start(RenderedPrompt(rendered, {0: 0}), row, examples)
             at = template.items[0].text.separated_at
             if at < 0:
                 return labelled
             return labelled._replace(answer=len(template.items[0].text.until(at).fill(row, examples.text)))
-        return self._started(self._render_with_answer(rendered), row, examples)
+        return self._find_label_start(self._render_with_answer(rendered), row, examples)
 
     def find_examples(self, prompt: Prompt, shots: Sequence[Row]) -> tuple[int, int] | None:
         """Return the start and end of the examples in a prompt of one text; None if they cannot be found."""
@@ -317,7 +319,7 @@ class Templates:
     def _render_with_reply(self, messages: tuple[Message, ...], last: int) -> RenderedPrompt:
         """Render messages including the answer; only the position of the template's last item is known."""
         if self._rendering.is_chat and messages and messages[-1].role == "assistant":
-            return RenderedPrompt(self._renderer.merged(messages), {last: 0})
+            return RenderedPrompt(self._renderer.merge_messages(messages), {last: 0})
         lines = to_dialogue_lines(messages)
         shown = (
             self._renderer.show_plain(lines) if self._rendering.is_chat else self._render_with_answer(lines)
@@ -326,7 +328,7 @@ class Templates:
         is_there = place is not None and self._differing is not None and self._differing.item == last
         return RenderedPrompt(shown.prompt, {last: place} if is_there and place is not None else {})
 
-    def _started(self, rendered: RenderedPrompt, row: Row, examples: Examples) -> LabelledPrompt:
+    def _find_label_start(self, rendered: RenderedPrompt, row: Row, examples: Examples) -> LabelledPrompt:
         place = None if self._differing is None else rendered.place_of(self._differing.item)
         if place is None or self._differing is None:
             return LabelledPrompt(rendered.prompt, 0)

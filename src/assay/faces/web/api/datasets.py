@@ -65,7 +65,7 @@ def datasets_router(team: Team, slow: SlowWork) -> Router:
         dataset = await asyncio.to_thread(team.datasets.get, name)
         key = (dataset.name, dataset.added_at)
         if key not in previews:
-            tasks = await slow.done(lambda: preview_dataset(team, dataset))
+            tasks = await slow.run(lambda: preview_dataset(team, dataset))
             previews[key] = DatasetPreview(DatasetBody.of(dataset), tasks)
         found = previews[key]
         previews.move_to_end(key)
@@ -81,7 +81,7 @@ def datasets_router(team: Team, slow: SlowWork) -> Router:
     )
     async def upload_dataset(request: _AnyRequest, data: _Form) -> DatasetBody:
         """Upload a table. It is checked like `assay check` before it is stored; Python files are rejected."""
-        stored = await slow.done(lambda: store_upload(team, _upload(data), get_bearer(request)))
+        stored = await slow.run(lambda: store_upload(team, _upload(data), get_bearer(request)))
         return DatasetBody.of(stored)
 
     @delete(

@@ -54,7 +54,7 @@ def evaluations_router(team: Team, streams: Streams, slow: SlowWork) -> Router:
     @post("/", guards=[require_role(Role.RUNNER)], responses=build_error_specs(404, 409, 422, 429))
     async def start_evaluation(request: _AnyRequest, data: JSONBody[EvaluationRequest]) -> StartedBody:
         """Start an evaluation: check everything that needs no model, then queue it."""
-        submitted = await slow.done(lambda: evaluations.submit(team, data, get_bearer(request)))
+        submitted = await slow.run(lambda: evaluations.submit(team, data, get_bearer(request)))
         return StartedBody(EvaluationBody.of(submitted.job), submitted.tasks)
 
     @get("/events", responses=build_error_specs(), media_type="text/event-stream")

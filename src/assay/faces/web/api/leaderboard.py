@@ -24,7 +24,7 @@ def leaderboard_router(team: Team, slow: SlowWork) -> Router:
     @get("/", responses=build_error_specs(429))
     async def get_leaderboard() -> Board:
         """Show models by datasets, with intervals, ranks and significance."""
-        return await slow.done(lambda: build_team_board(team))
+        return await slow.run(lambda: build_team_board(team))
 
     @get("/{form:str}", responses=build_error_specs(404, 429), media_type=MediaType.TEXT)
     async def export_leaderboard(
@@ -32,7 +32,7 @@ def leaderboard_router(team: Team, slow: SlowWork) -> Router:
         by: FromQuery[Literal["dataset", "ability"]] = "dataset",
     ) -> Response[str]:
         """Export the leaderboard as Markdown, CSV or LaTeX, by datasets or by abilities."""
-        board = await slow.done(lambda: build_team_board(team))
+        board = await slow.run(lambda: build_team_board(team))
         return Response(export_board(board, form, by=by), media_type=TYPES[form])
 
     return Router("/leaderboard", route_handlers=[get_leaderboard, export_leaderboard], tags=["leaderboard"])

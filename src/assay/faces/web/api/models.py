@@ -37,7 +37,7 @@ def models_router(team: Team, slow: SlowWork) -> Router:
     async def add_model(request: _AnyRequest, data: JSONBody[NewModel]) -> ModelBody:
         """Register a model. Its files and arguments are checked; it is neither loaded nor called."""
         model = RegisteredModel(**msgspec.structs.asdict(data))
-        registered = await slow.done(lambda: register_model(team, model, get_bearer(request)))
+        registered = await slow.run(lambda: register_model(team, model, get_bearer(request)))
         return ModelBody.of(registered)
 
     @delete(

@@ -21,7 +21,7 @@ class SlowWork:
         self._turns = asyncio.Semaphore(_AT_A_TIME)
         self._n = 0
 
-    async def done(self, work: Callable[[], T]) -> T:
+    async def run(self, work: Callable[[], T]) -> T:
         """Run a function in a thread when its turn comes; return its result."""
         if self._n >= _MOST:
             what = f"{self._n} requests are already waiting for checks of datasets or models"

@@ -56,7 +56,7 @@ function words(schema, isRequired) {
 function schemaTable(schema) {
   const properties = Object.entries(schema.properties ?? {});
   if (!properties.length) return el("p", {}, type(schema));
-  return table(["field", "type", ""], properties.map(([name, one]) => [el("code", {}, name), type(one), words(one, schema.required?.includes(name))]));
+  return table(["field", "type", "description"], properties.map(([name, one]) => [el("code", {}, name), type(one), words(one, schema.required?.includes(name))]));
 }
 
 function resolved(schema, api) {
@@ -93,9 +93,9 @@ function operation(one, api) {
   return fold([el("span", { class: `verb v-${one.method}` }, one.method.toUpperCase()), " ", el("code", {}, userText(one.path)), " ", el("span", { class: "faint" }, described(first))], () => [
     rest.map((text) => el("p", {}, described(text))),
     el("div", { class: "curl" }, el("code", {}, line), copyButton(line)),
-    parameters.length ? [el("h3", {}, "Parameters"), table(["name", "in", "type", ""], parameters.map((parameter) => [el("code", {}, parameter.name), parameter.in, type(parameter.schema), words({ ...parameter.schema, description: parameter.description }, parameter.required)]))] : null,
+    parameters.length ? [el("h3", {}, "Parameters"), table(["name", "in", "type", "description"], parameters.map((parameter) => [el("code", {}, parameter.name), parameter.in, type(parameter.schema), words({ ...parameter.schema, description: parameter.description }, parameter.required)]))] : null,
     bodies.map(([kind, body]) => [el("h3", {}, "Body"), el("p", { class: "faint" }, kind, referred(body.schema) ? [": ", bodyLink(referred(body.schema))] : null), schemaTable(resolved(body.schema, api))]),
     el("h3", {}, "Responses"),
-    table(["status", "", "body"], answers.map(([status, answer]) => [status, answer.description, Object.entries(answer.content ?? {}).map(([kind, body]) => [type(body.schema ?? {}), kind === "application/json" ? null : el("span", { class: "of" }, kind)])])),
+    table(["status", "description", "body"], answers.map(([status, answer]) => [status, answer.description, Object.entries(answer.content ?? {}).map(([kind, body]) => [type(body.schema ?? {}), kind === "application/json" ? null : el("span", { class: "of" }, kind)])])),
   ], { class: "fold" });
 }

@@ -1,7 +1,9 @@
 // All pages of a server.
 
+import { showAllSamples } from "./all_samples_page.js";
 import { showApi } from "./api_page.js";
 import { showBoard } from "./board_page.js";
+import { showBench } from "./bench_page.js";
 import { showComparison } from "./compare_page.js";
 import { showDataset, showDatasets } from "./datasets_page.js";
 import { showEvaluation } from "./evaluation_page.js";
@@ -16,6 +18,7 @@ import { showVisitor } from "./visitor_view.js";
 
 const PAGES = {
   api: showApi,
+  bench: showBench,
   compare: showComparison,
   dataset: showDataset,
   datasets: showDatasets,
@@ -26,6 +29,7 @@ const PAGES = {
   new_evaluation: showNewEvaluation,
   run: showRun,
   runs: showRuns,
+  samples: showAllSamples,
 };
 
 start(PAGES, {

@@ -6,12 +6,13 @@ import { searchSection, sweepSection } from "./bench_levels.js";
 import { dataTable } from "./data_table.js";
 import { fold } from "./folds.js";
 import { count, countOf, NOT_KNOWN, significant, strictPercent, time, timeUnit } from "./numbers.js";
-import { FileSource } from "./source.js";
+import { fetched, FileSource } from "./source.js";
 
 const STATISTICS = ["mean", "min", "p50", "p75", "p90", "p95", "p99", "max", "std"];
 
 export async function showBench(main) {
-  const page = await new FileSource().block("bench");
+  const isFile = document.getElementById("bench") !== null;
+  const page = isFile ? await new FileSource().block("bench") : await fetched(`/data/benches/${location.pathname.split("/")[2]}`);
   main.classList.add("bench");
   replace(main, head(page.head),
     page.search ? searchSection(page.search) : null,
@@ -37,7 +38,7 @@ function head(of) {
 
 function loads({ loads: some, n_earlier_loads: nEarlier, sweep, search }) {
   if (!some.length) return sweep || search ? null : empty("No requests were sent.");
-  if (some.length === 1) return details(some[0]);
+  if (some.length === 1) return [el("h2", {}, "Results"), details(some[0])];
   return [el("h2", {}, "Load details"),
     nEarlier ? empty(`The last ${some.length} of ${nEarlier + some.length} loads.`) : null,
     some.map((load) => fold([userText(load.name), el("span", {}, summary(load))], () => details(load), { class: "fold" }))];

@@ -110,7 +110,7 @@ export async function showPair(section, { place, source, page, table }) {
 
 addEventListener("keydown", (event) => {
   if (!current || current.section.hidden || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.target.closest?.("input, select, audio, video")) return;
+  if (event.target.closest?.("input, select, textarea, audio, video")) return;
   if (event.key === "Escape") return setState(ALL);
   const step = { j: 1, k: -1 }[event.key];
   const other = step ? current.table.neighbour(current.place, step) : null;

@@ -3,7 +3,7 @@
 import { el, replace, userText } from "./dom.js";
 import { count, NOT_KNOWN, plain } from "./numbers.js";
 import { SampleList } from "./sample_list.js";
-import { OUTCOMES } from "./sample_table.js";
+import { OUTCOME_NAMES, OUTCOMES, prefixed } from "./sample_table.js";
 
 // In addition to the colour, for people who cannot see it.
 const SIGNS = { R: "✓ ", W: "✗ " };
@@ -61,6 +61,18 @@ export class CompareTable extends SampleList {
     return x === y ? "equal" : x > y ? "lower" : "higher";
   }
 
+  // Returns the columns of filter expressions: those of each side begin with its letter, such as a.outcome.
+  filterColumns() {
+    const { ids, questions, targets, task, tasks } = this.columns;
+    const text = (get) => ({ kind: "text", get });
+    const sides = this.chosen.method.sides.map((side, at) => side && prefixed(this.page.letters[at].toLowerCase(), {
+      answer: text((place) => side.answers[place]),
+      outcome: { kind: "choice", values: OUTCOME_NAMES, get: (place) => OUTCOMES[side.outcomes[place] ?? "."] },
+      value: { kind: "number", get: (place) => side.values[place] },
+    }));
+    return Object.assign({ id: text((place) => ids[place]), question: text((place) => questions[place]), target: text((place) => targets[place]), task: text((place) => tasks[task[place]]) }, ...sides.filter(Boolean));
+  }
+
   answersOf(place) {
     return this.columns.methods.flatMap((method) => method.sides.map((side) => side?.answers[place] ?? ""));
   }
@@ -73,9 +85,10 @@ export class CompareTable extends SampleList {
     const wanted = this.wanted(state);
     const counts = new Map(FILTERS.map(([name]) => [name, 0]));
     this.rows = [];
+    const isFound = this.readFilter(state);
     for (let place = 0; place < this.columns.n; place++) {
       if (task >= 0 && this.columns.task[place] !== task) continue;
-      if (!this.hasWords(place, state)) continue;
+      if (!isFound(place)) continue;
       const standing = this.standing(place);
       counts.set(standing, counts.get(standing) + 1);
       if (!wanted.size || wanted.has(standing)) this.rows.push(place);

@@ -11,7 +11,7 @@ export function dataTable(headings, rows, label, { hasRowHeads = false } = {}) {
   const kind = (column) => ({ class: isNumber[column] ? "number" : null });
   const box = el("div", { class: "wide", role: "group", "aria-label": label },
     el("table", { class: "data" },
-      el("thead", {}, el("tr", {}, headings.map((heading, column) => el("th", { scope: "col", ...kind(column) }, heading)))),
+      el("thead", {}, el("tr", {}, headings.map((heading, column) => (heading ? el("th", { scope: "col", ...kind(column) }, heading) : el("td", kind(column)))))),
       el("tbody", {}, rows.map((row) => el("tr", {}, row.map((cell, column) => (hasRowHeads && !column ? el("th", { scope: "row", ...kind(column) }, cell) : el("td", kind(column), cell))))))));
   requestAnimationFrame(() => {
     if (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight) box.tabIndex = 0;

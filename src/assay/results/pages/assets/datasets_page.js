@@ -19,7 +19,7 @@ function evaluateLink(who, name) {
 
 function card(who, one) {
   return el("li", { class: "card" },
-    el("h3", {}, el("a", { href: `/datasets/${encodeURIComponent(one.name)}` }, userText(one.name))),
+    el("h2", {}, el("a", { href: `/datasets/${encodeURIComponent(one.name)}` }, userText(one.name))),
     one.explanation ? el("p", {}, userText(one.explanation)) : null,
     el("p", { class: "faint" }, one.abilities.length ? [listed(one.abilities), " · "] : null, one.headline ? ["headline metric ", el("b", {}, userText(one.headline)), " · "] : null, one.metrics.length ? [listed(one.metrics), " · "] : null, one.dialect, one.provenance === "upload" ? " · uploaded" : null),
     el("p", {}, evaluateLink(who, one.name)));

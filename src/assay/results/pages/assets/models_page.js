@@ -34,7 +34,7 @@ export async function showModels(main) {
     const placed = { workers: one.workers, on: one.on };
     const args = Object.entries({ ...one.args, ...placed }).filter(([, value]) => value !== null);
     return el("li", { class: "card" },
-      el("h3", {}, userText(one.name)),
+      el("h2", {}, userText(one.name)),
       one.description ? el("p", {}, userText(one.description)) : null,
       el("p", {}, el("code", {}, userText(one.spec))),
       args.length ? el("p", { class: "faint" }, args.map(([name, value], nth) => [nth ? ", " : "", userText(`${name}=${value}`)])) : null,

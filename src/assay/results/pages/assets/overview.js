@@ -23,7 +23,7 @@ export function scoreCard(row, log = null) {
     row.value === null ? el("span", { class: "trouble" }, "not scored: ", userText(row.why ?? "no row has a reference answer")) : null,
     el("span", {}, `95 % interval ${row.interval}`, row.higher_is_better ? "" : " · lower is better"),
     el("span", {}, `${count(row.n_counted)} of ${count(row.n)} counted`),
-    el("span", { class: "company" }, trouble.map(([name, n, fact]) => el("span", { class: n ? "some" : "" }, `${name} ${missing.includes(fact) ? "not in the log" : part(n, row.n)}`))));
+    el("span", { class: "counts" }, trouble.map(([name, n, fact]) => el("span", { class: n ? "some" : "" }, `${name} ${missing.includes(fact) ? "not in the log" : part(n, row.n)}`))));
 }
 
 function names(run) {

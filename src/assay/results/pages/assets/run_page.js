@@ -2,6 +2,8 @@
 
 import { el, replace } from "./dom.js";
 import { onState, stateNow } from "./address.js";
+import { Annotations, annotationView } from "./annotation_view.js";
+import { FailureClusters } from "./failure_clusters.js";
 import { FileSource, ServerSource } from "./source.js";
 import { parts, plots, scores, setup } from "./overview.js";
 import { SampleTable } from "./sample_table.js";
@@ -18,12 +20,14 @@ function refill(section, content) {
 export async function showRun(main) {
   const source = FileSource.isHere() ? new FileSource() : new ServerSource(decodeURIComponent(location.pathname.split("/")[2]));
   let [run, columns] = await Promise.all([source.run(), source.table()]);
-  const table = new SampleTable(columns, run);
+  const annotations = source.isLive ? await Annotations.of(source.name) : null;
+  const table = new SampleTable(columns, run, annotations);
+  const clusters = new FailureClusters(table);
   const sections = [[scores, el("section", { id: "scores" })], [parts, el("section", { id: "parts" })], [plots, el("section", { id: "plots" })], [setup, el("section", { id: "setup" })]];
   const fill = () => sections.forEach(([content, section]) => refill(section, content(run)));
   fill();
   const [[, head], ...below] = sections;
-  const whole = el("div", { id: "whole" }, head, below[0][1], el("section", { id: "samples" }, el("h2", {}, "Samples"), table.element), below.slice(1).map(([, section]) => section));
+  const whole = el("div", { id: "whole" }, head, annotations ? annotationView(annotations) : null, below[0][1], el("section", { id: "samples" }, el("h2", {}, "Samples"), clusters.element, table.element), below.slice(1).map(([, section]) => section));
   const sample = el("section", { id: "sample", hidden: true });
   replace(main, whole, sample);
 
@@ -31,6 +35,7 @@ export async function showRun(main) {
   let left = 0;
   async function follow(state) {
     table.follow(state);
+    clusters.draw();
     const place = state.sample === undefined ? null : table.placeOf(state);
     if (place === shown) return;
     if (shown === null) left = scrollY;
@@ -41,7 +46,7 @@ export async function showRun(main) {
       table.draw(true);
       scrollTo(0, left);
     } else {
-      await showSample(sample, { place, source, run, table });
+      await showSample(sample, { place, source, run, table, annotations });
       scrollTo(0, 0);
     }
   }
@@ -54,6 +59,7 @@ export async function showRun(main) {
       const more = await source.table(table.columns);
       fill();
       table.grow(more, run);
+      clusters.draw();
     });
   }
 }

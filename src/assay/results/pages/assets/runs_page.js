@@ -1,6 +1,7 @@
 // The list of runs: live, with search, filters, sorting and a selection of runs to compare.
 
-import { el, replace, userText } from "./dom.js";
+import { tagChips } from "./annotation_view.js";
+import { append, el, replace, userText } from "./dom.js";
 import { onState, setState, stateNow } from "./address.js";
 import { count, day, NOT_KNOWN, seconds } from "./numbers.js";
 import { scoreLines } from "./score_lines.js";
@@ -19,11 +20,23 @@ const SORTS = {
 export async function showRuns(main) {
   const list = new RunList();
   replace(main, list.element);
-  list.take(await fetched("/data/runs"));
+  const take = async () => list.take(...(await Promise.all([fetched("/data/runs"), fetched("/data/annotations")])));
+  await take();
+  append(main, [benchesSection(await fetched("/data/benches"))]);
   onState((state) => list.follow(state));
-  watched("/data/events", async () => list.take(await fetched("/data/runs")));
+  watched("/data/events", take);
   // A run that stopped writing sends no event: check the clock.
   setInterval(() => list.follow(stateNow()), 1000 * SILENT_S / 4);
+}
+
+// The serving benchmarks in the same folders; null without any.
+function benchesSection(benches) {
+  if (!benches.length) return null;
+  const cells = (one) => (one.fault ? [el("td", { class: "trouble", colspan: 3 }, userText(one.fault))]
+    : [el("td", {}, userText(one.load)), el("td", {}, count(one.n_calls), one.n_failed ? el("span", { class: "of" }, `${count(one.n_failed)} failed`) : null), el("td", {}, day(one.started))]);
+  return el("section", { class: "runs" }, el("h2", {}, "Serving benchmarks"), el("div", { class: "runs-scroll" }, el("table", {},
+    el("thead", {}, el("tr", {}, ["Benchmark", "Model", "Load", "Requests", "Started"].map((label) => el("th", { scope: "col", class: "plain-head" }, label)))),
+    el("tbody", {}, benches.map((one) => el("tr", {}, el("td", { class: "name" }, one.fault ? userText(one.name) : el("a", { href: `/benches/${encodeURIComponent(one.name)}` }, userText(one.name))), el("td", { class: "model" }, userText(one.model)), cells(one)))))));
 }
 
 function ago(time) {
@@ -69,8 +82,9 @@ class RunList {
       el("div", { class: "runs-scroll" }, el("table", {}, this.head, this.body)), this.more, this.bar);
   }
 
-  take({ runs, unread }) {
-    this.runs = runs;
+  // `annotations`: the tags and notes of runs, by name.
+  take({ runs, unread }, annotations) {
+    this.runs = runs.map((run) => ({ ...run, tags: annotations[run.name]?.tags ?? [], note: annotations[run.name]?.note ?? "" }));
     replace(this.trouble, unread.map(({ folder, fault }) => el("p", { class: "trouble" }, "Cannot list the runs in ", userText(folder), ": ", fault)));
     this.isUnread = unread.length > 0;
     const names = new Set(runs.map((run) => run.name));
@@ -82,8 +96,8 @@ class RunList {
     this.state = state;
     const words = (state.q ?? "").toLowerCase();
     const found = this.runs.filter((run) =>
-      (!state.model || run.model === state.model) && (!state.dataset || run.datasets.includes(state.dataset)) && (!state.status || run.status === state.status)
-      && (!words || [run.name, run.model, ...run.datasets].join("\n").toLowerCase().includes(words)));
+      (!state.model || run.model === state.model) && (!state.tag || run.tags.includes(state.tag)) && (!state.dataset || run.datasets.includes(state.dataset)) && (!state.status || run.status === state.status)
+      && (!words || [run.name, run.model, run.note, ...run.tags, ...run.datasets].join("\n").toLowerCase().includes(words)));
     this.draw(this.sorted(found));
   }
 
@@ -132,15 +146,15 @@ class RunList {
 
   drawTools(runs) {
     if (document.activeElement !== this.search) this.search.value = this.state.q ?? "";
-    const choose = (name, label, values, words = (value) => value) => values.length < 2 && !this.state[name] ? null
+    const choose = (name, label, values, words = (value) => value) => values.length < (name === "tag" ? 1 : 2) && !this.state[name] ? null
       : el("label", {}, `${label} `, el("select", { onchange: (event) => setState({ [name]: event.target.value }) },
         el("option", { value: "" }, "all"), values.map((value) => el("option", { value, selected: this.state[name] === value }, words(value)))));
-    const [models, datasets, statuses] = [choices(this.runs, (run) => [run.model]), choices(this.runs, (run) => run.datasets), choices(this.runs, (run) => [run.status])];
+    const [models, datasets, tags, statuses] = [(run) => [run.model], (run) => run.datasets, (run) => run.tags, (run) => [run.status]].map((values) => choices(this.runs, values));
     // Redraw only on changes: an open list stays open.
-    const offered = JSON.stringify([models, datasets, statuses, this.state]);
+    const offered = JSON.stringify([models, datasets, tags, statuses, this.state]);
     if (offered !== this.offered) {
       this.offered = offered;
-      replace(this.selects, choose("model", "Model", models), choose("dataset", "Dataset", datasets), choose("status", "Status", statuses, (value) => STATUSES[value] ?? value));
+      replace(this.selects, choose("model", "Model", models), choose("dataset", "Dataset", datasets), choose("tag", "Tag", tags), choose("status", "Status", statuses, (value) => STATUSES[value] ?? value));
     }
     replace(this.statusLine, this.runs.length ? `${count(runs.length)} of ${count(this.runs.length)} runs` : this.isUnread ? null : "No runs yet. Start one with `assay run data.csv`; it appears here automatically.");
   }
@@ -150,7 +164,7 @@ class RunList {
     const box = el("input", { type: "checkbox", checked: this.chosen.has(run.name), "aria-label": `compare ${run.name}`, "data-hold": `compare ${run.name}`, onchange: (event) => this.choose(run.name, event.target.checked) });
     return el("tr", { class: run.status },
       el("td", { class: "choose" }, run.fault ? null : box),
-      el("td", { class: "name" }, run.fault ? userText(run.name) : el("a", { href: address, "data-hold": run.name }, userText(run.name))),
+      el("td", { class: "name" }, run.fault ? userText(run.name) : el("a", { href: address, "data-hold": run.name }, userText(run.name)), run.tags.length ? el("span", { class: "user-tags" }, tagChips(run.tags)) : null),
       el("td", { class: "state" }, status(run)),
       el("td", { class: "model" }, userText(run.model || NOT_KNOWN), run.judge ? el("span", { class: "of" }, "judge ", userText(run.judge)) : null),
       el("td", { class: "result" }, scores(run)),
@@ -167,9 +181,10 @@ class RunList {
 
   drawBar() {
     this.bar.hidden = this.chosen.size === 0;
-    const address = `/compare?${new URLSearchParams([...this.chosen].map((name) => ["run", name]))}`;
+    const query = new URLSearchParams([...this.chosen].map((name) => ["run", name]));
     replace(this.bar,
-      this.chosen.size < 2 ? el("span", {}, "1 run selected. Select another one to compare.") : el("a", { class: "go", href: address }, `Compare ${this.chosen.size} runs`),
+      this.chosen.size < 2 ? el("span", {}, "1 run selected. Select another one to compare.") : el("a", { class: "go", href: `/compare?${query}` }, `Compare ${this.chosen.size} runs`),
+      el("a", { href: `/samples?${query}` }, "Show samples"),
       el("button", { type: "button", class: "plain", onclick: () => { this.chosen.clear(); this.made.clear(); this.follow(this.state); } }, "Clear selection"));
   }
 }

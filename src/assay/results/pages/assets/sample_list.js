@@ -3,8 +3,10 @@
 
 import { el, replace } from "./dom.js";
 import { linkTo, setState } from "./address.js";
+import { parseFilter } from "./filter_expression.js";
 import { count } from "./numbers.js";
 
+// In pixels, as in table.css.
 const ROW = 40;
 const BEYOND = 8;
 
@@ -18,9 +20,10 @@ export class SampleList {
     this.selects = el("div", { class: "selects" });
     this.head = el("div", { class: "row head", role: "row" });
     this.body = el("div", { class: "body" });
+    this.filterNote = el("p", { class: "filter-note", role: "status", hidden: true });
     this.statusLine = el("p", { class: "status-line", role: "status" });
     this.scroller = el("div", { class: "scroller", role: "table", tabindex: 0, "aria-label": "Samples", onscroll: () => this.draw(), onkeydown: (event) => this.key(event) }, this.head, this.body);
-    this.element = el("div", attributes, el("div", { class: "tools" }, this.search, this.selects), this.chips, this.statusLine, this.scroller);
+    this.element = el("div", attributes, el("div", { class: "tools" }, this.search, this.selects), this.filterNote, this.chips, this.statusLine, this.scroller);
     new ResizeObserver(() => this.draw()).observe(this.scroller);
   }
 
@@ -50,9 +53,38 @@ export class SampleList {
     return this.texts[place];
   }
 
-  // Returns whether a sample matches the search.
-  hasWords(place, state) {
-    return !state.q || this.text(place).includes(state.q.toLowerCase());
+  // Reads the search as a filter expression over `filterColumns()` of the subclass; returns a function that tests a place.
+  readFilter(state) {
+    const { test, problem, hint } = parseFilter(state.q ?? "", this.filterColumns(), (place) => this.text(place));
+    const note = problem ? `The search is not applied: ${problem}` : hint;
+    this.filterNote.hidden = note === null;
+    this.filterNote.classList.toggle("trouble", problem !== null);
+    replace(this.filterNote, note);
+    return test;
+  }
+
+  // Returns places in the order of `state.sort`, such as `tokens down`; `keys` has a list of values for each column.
+  // Unknown values come last in both directions.
+  sortPlaces(places, keys) {
+    const [name, way] = (this.state.sort ?? "").split(" ");
+    const by = keys[name];
+    if (!by) return places;
+    const sign = way === "down" ? -1 : 1;
+    return places.sort((a, b) => {
+      const [one, other] = [by[a], by[b]];
+      if (one === other) return a - b;
+      if (one === null || one === "") return 1;
+      if (other === null || other === "") return -1;
+      return sign * (one < other ? -1 : 1);
+    });
+  }
+
+  // Returns the headings of [name, label] as buttons that sort.
+  sortHeadings(columns) {
+    const [name, way] = (this.state.sort ?? "").split(" ");
+    return columns.map(([key, label]) => el("span", { class: key, role: "columnheader", "aria-sort": name === key ? (way === "down" ? "descending" : "ascending") : "none" },
+      el("button", { type: "button", onclick: () => setState({ sort: name !== key ? `${key} up` : way === "up" ? `${key} down` : null }) },
+        label, name === key ? (way === "down" ? " ↓" : " ↑") : "")));
   }
 
   // Returns the names of the filters in the address.
@@ -93,16 +125,24 @@ export class SampleList {
     const focused = this.body.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
     const why = this.columns.ids.length ? "No samples match these filters." : "No samples yet. A sample appears here once all its requests are answered.";
     replace(this.body, shown, this.rows.length ? null : el("p", { class: "empty" }, why));
-    if (focused) shown.find((row) => row.getAttribute("href") === focused)?.focus({ preventScroll: true });
+    if (focused) shown.map((row) => row.querySelector("a.cover")).find((link) => link.getAttribute("href") === focused)?.focus({ preventScroll: true });
   }
 
   row(nth, place) {
     const state = this.stateOf(place);
-    return el("a", { class: `row ${this.kind(place)}`.trim(), role: "row", href: linkTo(state), style: { top: `${nth * ROW}px` }, onclick: (event) => {
+    return this.linkedRow(nth, place, { href: linkTo(state), onclick: (event) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();
       setState(state, { isStep: true });
-    } }, this.cells(place));
+    } });
+  }
+
+  // Returns a row with a link that covers it, in the question's cell: narrow screens hide the first one.
+  linkedRow(nth, place, link) {
+    const cells = [this.cells(place)].flat(Infinity);
+    const cell = cells.find((one) => one.classList.contains("question")) ?? cells[0];
+    cell.append(el("a", { class: "cover", ...link }, [...cell.childNodes]));
+    return el("div", { class: `row sample-row ${this.kind(place)}`.trim(), role: "row", style: { top: `${nth * ROW}px` } }, cells);
   }
 
   // Returns the CSS class of a row.

@@ -2,6 +2,7 @@
 
 import { el, replace, userText } from "./dom.js";
 import { linkTo, onState, setState, stateNow } from "./address.js";
+import { annotationView } from "./annotation_view.js";
 import { copyButton } from "./copy.js";
 import { exactText } from "./exact_text.js";
 import { fold } from "./folds.js";
@@ -127,6 +128,7 @@ function sampleView(context) {
   return [
     navigation(table, place),
     head(record, table, place, tracks),
+    context.annotations ? annotationView(context.annotations, { task: record.task, sample: record.sample.id, onchange: () => table.follow(table.state) }) : null,
     questionView(record.sample, table.columns.questions[place], chosenBy, record.asks.some((ask) => ask.windows)),
     tracks.length > 1 ? el("nav", { class: "methods", "aria-label": "Methods" }, tracks.map((track) =>
       goes({ method: track.name }, { class: "method", "aria-current": track === chosen ? "true" : null }, track.name, " ", el("span", { class: `worth o-${outcomeOf(track, place)}` }, OUTCOMES[outcomeOf(track, place)])))) : null,
@@ -135,14 +137,14 @@ function sampleView(context) {
   ];
 }
 
-export async function showSample(section, { place, source, run, table }) {
+export async function showSample(section, { place, source, run, table, annotations }) {
   const asked = ++nAsked;
   const detail = await source.detail(place);
   if (asked !== nAsked) return;
   const focused = document.activeElement?.dataset?.step;
   const draw = (method) => {
     if (detail === null) replace(section, navigation(table, place), el("p", { class: "empty" }, "This sample was omitted to limit the size of the file. Open the run with `assay view` to see it."));
-    else replace(section, sampleView({ record: detail.record, detail, place, source, run, table, method }));
+    else replace(section, sampleView({ record: detail.record, detail, place, source, run, table, annotations, method }));
   };
   const { method, part } = stateNow();
   current = { section, table, place, method, draw };
@@ -162,7 +164,7 @@ onState((state) => {
 addEventListener("keydown", (event) => {
   if (!current || current.section.hidden || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
   // Arrow keys also scroll boxes and seek in media.
-  const isBusy = event.key.startsWith("Arrow") ? "input, select, audio, video, .exact, .wide" : "input, select";
+  const isBusy = event.key.startsWith("Arrow") ? "input, select, textarea, audio, video, .exact, .wide" : "input, select, textarea";
   if (event.target.closest?.(isBusy)) return;
   if (event.key === "Escape") return setState(ALL);
   const step = { j: 1, ArrowRight: 1, k: -1, ArrowLeft: -1 }[event.key];

@@ -1,7 +1,6 @@
 // The table of a run's samples: filters, sorting and search over columns in memory.
 
 import { el, replace } from "./dom.js";
-import { setState } from "./address.js";
 import { count, NOT_KNOWN, plain, seconds } from "./numbers.js";
 import { SampleList } from "./sample_list.js";
 
@@ -36,18 +35,43 @@ function joinColumns(columns, more) {
   for (const name of ["task", "group", "ids", "questions", "targets", "disagree"]) found[name] = join(columns[name], more[name]);
   found.tracks = more.tracks.map((track) => {
     const before = columns.tracks.find((one) => one.name === track.name);
-    const start = before ?? { outcomes: ".".repeat(columns.n), truncated: "0".repeat(columns.n), values: Array(columns.n).fill(null), answers: Array(columns.n).fill(""), margins: Array(columns.n).fill(null), tokens: Array(columns.n).fill(0), seconds: Array(columns.n).fill(0) };
+    const start = before ?? { outcomes: ".".repeat(columns.n), truncated: "0".repeat(columns.n), values: Array(columns.n).fill(null), answers: Array(columns.n).fill(""), margins: Array(columns.n).fill(null), tokens: Array(columns.n).fill(0), seconds: Array(columns.n).fill(0), rule: Array(columns.n).fill(-1) };
     const joined = { name: track.name };
-    for (const name of ["outcomes", "truncated", "values", "answers", "margins", "tokens", "seconds"]) joined[name] = join(start[name], track[name]);
+    for (const name of ["outcomes", "truncated", "values", "answers", "margins", "tokens", "seconds", "rule"]) joined[name] = join(start[name], track[name]);
     return joined;
   });
   return found;
 }
 
+export const OUTCOME_NAMES = [...new Set(Object.values(OUTCOMES))];
+
+// Returns the columns of one method for filter expressions.
+export function trackFilters(track, columns) {
+  const number = (values) => ({ kind: "number", get: (place) => values[place] });
+  return {
+    answer: { kind: "text", get: (place) => track.answers[place] },
+    outcome: { kind: "choice", values: OUTCOME_NAMES, get: (place) => OUTCOMES[track.outcomes[place] ?? "."] },
+    value: number(track.values), margin: number(track.margins), tokens: number(track.tokens), seconds: number(track.seconds),
+    rule: { kind: "text", get: (place) => columns.rules[track.rule[place]] ?? null },
+  };
+}
+
+// Returns the columns of tags and notes: a sample without any has neither.
+function annotationFilters(annotations, taskOf, idOf) {
+  const find = (place) => annotations.find(taskOf(place), idOf(place));
+  return { tag: { kind: "list", get: (place) => find(place)?.tags ?? [] }, note: { kind: "text", get: (place) => find(place)?.note ?? null } };
+}
+
+export function prefixed(name, columns) {
+  return Object.fromEntries(Object.entries(columns).map(([key, column]) => [`${name}.${key}`, column]));
+}
+
 export class SampleTable extends SampleList {
-  constructor(columns, run) {
-    super("Search id, question, answer", { class: "samples" });
+  // `annotations`: the tags and notes of the run; null in a file, which has none.
+  constructor(columns, run, annotations = null) {
+    super("Search words, or filter: outcome:wrong tokens>200", { class: "samples" });
     this.run = run;
+    this.annotations = annotations;
     this.take(columns);
   }
 
@@ -84,6 +108,22 @@ export class SampleTable extends SampleList {
     };
   }
 
+  // Returns the columns of filter expressions: those of the chosen method, and of each method by its name, such as gen.outcome.
+  filterColumns() {
+    const { ids, questions, targets, task, tasks, group, groups, tracks } = this.columns;
+    const text = (get) => ({ kind: "text", get });
+    const chosen = this.track();
+    const flags = { truncated: (facts) => facts.truncated, disagree: (facts) => facts.disagree, close: (facts) => facts.close };
+    return {
+      id: text((place) => ids[place]), question: text((place) => questions[place]), target: text((place) => targets[place]),
+      task: text((place) => tasks[task[place]]), group: text((place) => groups[group[place]] ?? null),
+      ...(chosen ? trackFilters(chosen, this.columns) : {}),
+      is: { kind: "flag", values: Object.keys(flags), has: (place, flag) => flags[flag](this.facts(place, chosen)) },
+      ...(this.annotations ? annotationFilters(this.annotations, (place) => tasks[task[place]], (place) => ids[place]) : {}),
+      ...(tracks.length > 1 ? Object.assign({}, ...tracks.map((track) => prefixed(track.name.toLowerCase(), trackFilters(track, this.columns)))) : {}),
+    };
+  }
+
   answersOf(place) {
     return this.columns.tracks.map((track) => track.answers[place]);
   }
@@ -99,10 +139,11 @@ export class SampleTable extends SampleList {
     const tests = FILTERS.filter(([name]) => wanted.has(name));
     const counts = new Map(FILTERS.map(([name]) => [name, 0]));
     const rows = [];
+    const isFound = this.readFilter(state);
     for (let place = 0; place < columns.n; place++) {
       if (task >= 0 && columns.task[place] !== task) continue;
       if (group >= 0 && columns.group[place] !== group) continue;
-      if (!this.hasWords(place, state)) continue;
+      if (!isFound(place)) continue;
       const facts = this.facts(place, track);
       for (const [name, , test] of FILTERS) if (test(facts)) counts.set(name, counts.get(name) + 1);
       if (!tests.length || tests.some(([, , test]) => test(facts))) rows.push(place);
@@ -115,23 +156,12 @@ export class SampleTable extends SampleList {
   }
 
   sorted(rows, track) {
-    const [name, way] = (this.state.sort ?? "").split(" ");
     const columns = this.columns;
     const keys = {
       id: columns.ids, question: columns.questions, target: columns.targets, answer: track?.answers,
       outcome: track && Array.from(track.outcomes), value: track?.values, margin: track?.margins, tokens: track?.tokens, seconds: track?.seconds,
     };
-    const by = keys[name];
-    if (!by) return rows;
-    const sign = way === "down" ? -1 : 1;
-    // Unknown values come last in both directions.
-    return rows.sort((a, b) => {
-      const [one, other] = [by[a], by[b]];
-      if (one === other) return a - b;
-      if (one === null || one === "") return 1;
-      if (other === null || other === "") return -1;
-      return sign * (one < other ? -1 : 1);
-    });
+    return this.sortPlaces(rows, keys);
   }
 
   drawTools(wanted, counts) {
@@ -164,11 +194,7 @@ export class SampleTable extends SampleList {
 
   headings() {
     this.columnsShown = this.shownColumns();
-    const [name, way] = (this.state.sort ?? "").split(" ");
-    return this.columnsShown.map(([key, label]) => el("button", {
-      type: "button", class: key, role: "columnheader", "aria-sort": name === key ? (way === "down" ? "descending" : "ascending") : "none",
-      onclick: () => setState({ sort: name !== key ? `${key} up` : way === "up" ? `${key} down` : null }),
-    }, label, name === key ? (way === "down" ? " ↓" : " ↑") : ""));
+    return this.sortHeadings(this.columnsShown);
   }
 
   cells(place) {

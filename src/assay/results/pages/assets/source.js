@@ -125,6 +125,7 @@ export function watched(path, callback) {
 export class ServerSource {
   constructor(name) {
     this.isLive = true;
+    this.name = name;
     this.root = `/data/runs/${encodeURIComponent(name)}`;
   }
 

@@ -53,7 +53,7 @@ class AuthorLists(Protocol):
     def predictions(self, raws: Sequence[tuple[Any, ...] | None]) -> Sequence[Any]:
         """Return the author's predictions for all rows; failed rows are None."""
 
-    def chosen(self, number: int, option: int) -> Any:
+    def read_choice(self, number: int, option: int) -> Any:
         """Return a row's prediction if the inner scorer chose an option; -1 for none."""
 
     def references(self) -> Sequence[Any]:
@@ -167,7 +167,7 @@ class AuthorMetrics:
         if self._inner is None or self._author.chooses_itself:
             return list(self._author.predictions(chosen))
         return [
-            self._author.chosen(number, _chosen_option(rows[number])) if number in rows else None
+            self._author.read_choice(number, _chosen_option(rows[number])) if number in rows else None
             for number in range(n)
         ]
 

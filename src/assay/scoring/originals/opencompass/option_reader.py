@@ -88,7 +88,7 @@ def _make_stated_phrase(name: str, *lead: Part, gap: Slot = Slot.SPACES) -> Phra
     return Phrase(name, (*lead, gap, Slot.LABEL))
 
 
-def _closing(name: str, *lead: Part, marks: str = ".。") -> Phrase:
+def _build_closing_phrase(name: str, *lead: Part, marks: str = ".。") -> Phrase:
     """Return a phrase whose label is the last character of the reply, or the one before final punctuation."""
     return Phrase(name, (*lead, Slot.LABEL, _make_optional(*marks), Slot.END))
 
@@ -170,10 +170,10 @@ _PAUSES = (Slot.SPACE, *"，,：:")
 PHRASES = (
     *_chinese_answers(),
     *_chinese_verdicts(),
-    _closing("closing_so", ("所以", "所有"), Slot.ONE_SPACE, marks=".。$"),
-    _closing("closing_letter", _PAUSES, marks=".。，,"),
-    _closing("closing_therefore", _PAUSES, ("故", "即")),
-    _closing("closing_zh_link", ("是", "为", "。", "因此", "显然"), Slot.ONE_SPACE),
+    _build_closing_phrase("closing_so", ("所以", "所有"), Slot.ONE_SPACE, marks=".。$"),
+    _build_closing_phrase("closing_letter", _PAUSES, marks=".。，,"),
+    _build_closing_phrase("closing_therefore", _PAUSES, ("故", "即")),
+    _build_closing_phrase("closing_zh_link", ("是", "为", "。", "因此", "显然"), Slot.ONE_SPACE),
     # Any text between 'the answer is' and a full stop or the end of the reply.
     *(
         Phrase(f"zh_answer_{name}text", (_ANSWER + verb, Slot.ONE_SPACE, Slot.RUN, ("。", Slot.END)))

@@ -75,7 +75,7 @@ class FunctionExecution:
                 for reading, row in zip(readings, written, strict=True)
             ]
         return [
-            row if isinstance(row, Unscorable) else self._counted(len(passed), sum(passed))
+            row if isinstance(row, Unscorable) else self._compute_shares(len(passed), sum(passed))
             for row, passed in zip(written, self.last_passed, strict=True)
         ]
 
@@ -95,7 +95,7 @@ class FunctionExecution:
             return Unscorable(str(error))
         return [disable_functions(one) for one in programs] if self._faithful else programs
 
-    def _counted(self, n_outputs: int, n_passed: int) -> dict[str, float]:
+    def _compute_shares(self, n_outputs: int, n_passed: int) -> dict[str, float]:
         if self._named.aggregation != PASS_K:
             return {self._named.display: n_passed / n_outputs}
         return {f"pass@{k}": pass_at_k(n_outputs, n_passed, k) for k in _PASS_AT if k <= n_outputs}
@@ -130,7 +130,7 @@ class JudgedAgreement:
                     prompt=self._prompt,
                     fields=reading.sample.fields,
                 )
-                for text in self._counting(reading)
+                for text in self._select_texts(reading)
                 if text is not None
             ]
             or Unaskable("there is no output to judge")
@@ -144,7 +144,7 @@ class JudgedAgreement:
                 found.append(Unscorable(f"no verdict from the judge: {one.why}"))
             else:
                 # The judgement is a mean over the outputs that were shown; the others do not agree.
-                share = one.value * len(case) / len(self._counting(reading))
+                share = one.value * len(case) / len(self._select_texts(reading))
                 found.append({self._named.display: share})
         return found
 
@@ -152,7 +152,7 @@ class JudgedAgreement:
         """Return nothing: the run configures its judge itself."""
         return ()
 
-    def _counting(self, reading: RowAnswers) -> Sequence[str | None]:
+    def _select_texts(self, reading: RowAnswers) -> Sequence[str | None]:
         return reading.texts[:1] if self._faithful else reading.texts
 
 
@@ -174,7 +174,7 @@ class RowScorer(Protocol):
     def verdict_before(self, reading: RowAnswers) -> Verdict | None:
         """Return the verdict of a sample that needs no metric."""
 
-    def scored(self, reading: RowAnswers, late: Mapping[str, float | Unscorable]) -> Score:
+    def score_row(self, reading: RowAnswers, late: Mapping[str, float | Unscorable]) -> Score:
         """Return a sample's score."""
 
     def count(self, reading: RowAnswers | Score, score: Score) -> None:
@@ -231,7 +231,7 @@ class RowCorpus:
             one
             if isinstance(one, Score)
             else msgspec.structs.replace(
-                self._rows.scored(one, late.get(one.sample.id, {})),
+                self._rows.score_row(one, late.get(one.sample.id, {})),
                 judged=replies.get(one.sample.id, ()),
                 passed=passed.get(one.sample.id, ()),
             )

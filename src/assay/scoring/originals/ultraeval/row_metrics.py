@@ -85,7 +85,7 @@ class RowMetrics:
     def score(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> Score:
         """Return the sample's score, and count it for the values over all samples."""
         reading = self.read(sample, answers)
-        score = reading if isinstance(reading, Score) else self.scored(reading, {})
+        score = reading if isinstance(reading, Score) else self.score_row(reading, {})
         self.count(reading, score)
         return score
 
@@ -120,7 +120,7 @@ class RowMetrics:
             return Verdict.UNGRADED
         return None if reading.has_answer else Verdict.UNANSWERED
 
-    def scored(self, reading: RowAnswers, late: Mapping[str, float | Unscorable]) -> Score:
+    def score_row(self, reading: RowAnswers, late: Mapping[str, float | Unscorable]) -> Score:
         """Return the score of a sample; `late` contains the values of metrics that waited for all samples."""
         names = self._names(len(reading.texts))
         known: dict[str, Any] = {

@@ -25,7 +25,7 @@ def test_a_row_is_found_by_its_content_wherever_it_is() -> None:
     train = rows("a1", "b2", "c3", " A1 ", "b2")
     made = corpus(train, rows("b2", "z9", "a1"))
     assert made.same == {0: {1, 4}, 2: {0, 3}}
-    assert made.own(1) == frozenset()
+    assert made.find_equal_rows(1) == frozenset()
 
 
 def test_another_answer_to_the_same_words_is_another_row() -> None:

@@ -60,7 +60,7 @@ def test_a_row_without_lists_is_a_failure() -> None:
 
 def test_labels_and_examples_have_no_place() -> None:
     with pytest.raises(TemplateFailure, match="several turns"):
-        multi().labelled(ROW, (), "A")
+        multi().render_label(ROW, (), "A")
     ice = TemplateSpec("PromptTemplate", {"template": "{question}"})
     template = TemplateSpec("MultiTurnPromptTemplate", {"template": {"round": [{"role": "HUMAN"}]}})
     made = Templates(template, ice, output_column=None, rendering=RenderOptions(is_chat=True))

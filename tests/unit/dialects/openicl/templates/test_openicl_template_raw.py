@@ -100,14 +100,14 @@ def test_messages_of_the_model_are_merged_in() -> None:
 
 def test_a_label_is_in_the_output_column_and_examples_are_shown() -> None:
     made = templates(raw(["</E>", USER, BOT]), raw([USER, BOT]))
-    prompt, start, _ = made.labelled(ROW, [SHOT], "3")
+    prompt, start, _ = made.render_label(ROW, [SHOT], "3")
     assert prompt[-3:] == (
         Message("assistant", "A: 4"),
         Message("user", "Q: 1+1?"),
         Message("assistant", "A: 3"),
     )
     assert start == len("A:")
-    text = templates(raw([USER, BOT]), rendering=RenderOptions(is_chat=False)).labelled(ROW, (), "3")
+    text = templates(raw([USER, BOT]), rendering=RenderOptions(is_chat=False)).render_label(ROW, (), "3")
     assert text[:2] == ("Q: 1+1?\nA: 3", len("Q: 1+1?\nA:"))
 
 

@@ -85,10 +85,10 @@ def test_a_dialogue_to_continue_from(rendering: RenderOptions, expected: Prompt)
 
 
 def test_a_dialogue_with_the_answer_in_it() -> None:
-    prompt, start, _ = templates(TURNS, rendering=BASE_META).labelled(ROW, (), "B")
+    prompt, start, _ = templates(TURNS, rendering=BASE_META).render_label(ROW, (), "B")
     assert prompt == f"<s><H>{ASKED}</H>\n<B>Answer: B</B>\n<END>"
     assert prompt[start:] == " B</B>\n<END>"
-    assert templates(TURNS, rendering=CHAT).labelled(ROW, (), "A") == (
+    assert templates(TURNS, rendering=CHAT).render_label(ROW, (), "A") == (
         chat(f"u {ASKED}", "a Answer: A"),
         len("Answer:"),
         None,
@@ -130,7 +130,7 @@ def test_a_text_with_examples() -> None:
     assert made.generation(QUERY, shots) == whole
     assert made.generation(QUERY, shots[:1]) == "Solve.\nQ: 2+2=?\nA: 4\nQ: 1+1=?\nA: "
     assert made.generation(QUERY) == "Solve.\nQ: 1+1=?\nA: "
-    assert made.labelled(QUERY, shots, "7") == (f"{whole}7", len(whole) - 1, None)
+    assert made.render_label(QUERY, shots, "7") == (f"{whole}7", len(whole) - 1, None)
     assert made.format == "string format"
 
 
@@ -206,7 +206,7 @@ def test_texts_within_a_round_stay_in_their_place_before_a_model_with_a_meta_tem
 
 def test_an_end_is_behind_the_rounds() -> None:
     template = {"round": TWO_TURNS, "end": ["Bye.", {"role": "HUMAN", "prompt": "End."}]}
-    assert templates(template, rendering=BASE_META).labelled(QUERY, (), "2").prompt == (
+    assert templates(template, rendering=BASE_META).render_label(QUERY, (), "2").prompt == (
         "<s><H>1+1=?</H>\n<B>2</B>\nBye.<H>End.</H>\n<END>"
     )
     assert templates(template).generation(QUERY) == "1+1=?\nBye.\nEnd."
@@ -229,7 +229,7 @@ def starts(
     made: Templates, row: dict[str, Any], shots: Sequence[dict[str, Any]] = ()
 ) -> list[tuple[str, str]]:
     """Return for every label the text that is scored, after what is given."""
-    every = [made.labelled(row, shots, label) for label in made.labels]
+    every = [made.render_label(row, shots, label) for label in made.labels]
     return [(final_text(one.prompt)[: one.start], final_text(one.prompt)[one.start :]) for one in every]
 
 
@@ -269,7 +269,7 @@ def test_a_chat_that_ends_without_a_reply_is_plain_text() -> None:
         rendering=CHAT,
     )
     assert starts(made, ROW) == [("1+1=?", " A"), ("1+1=?", " B")]
-    assert templates({"A": "{A}", "B": "{B}"}, rendering=CHAT).labelled(ROW, (), "A").prompt == "1"
+    assert templates({"A": "{A}", "B": "{B}"}, rendering=CHAT).render_label(ROW, (), "A").prompt == "1"
 
 
 def test_examples_have_the_template_of_their_own_label() -> None:
@@ -281,11 +281,11 @@ def test_examples_have_the_template_of_their_own_label() -> None:
 
 def test_a_label_that_only_reads_alike_is_found() -> None:
     made = templates(None, {0: "</E>no", 1: "</E>yes"}, token="</E>")
-    assert made.labelled(ROW, [{"answer": "1"}], 0).prompt == "yes\nno"
+    assert made.render_label(ROW, [{"answer": "1"}], 0).prompt == "yes\nno"
     with pytest.raises(TemplateFailure, match=r"no template has the label 'x'.*'0', '1'"):
-        made.labelled(ROW, [{"answer": "x"}], 0)
+        made.render_label(ROW, [{"answer": "x"}], 0)
     with pytest.raises(TemplateFailure, match="no template has the label"):
-        made.labelled(ROW, [{"answer": ["a"]}], 0)
+        made.render_label(ROW, [{"answer": ["a"]}], 0)
 
 
 @pytest.mark.parametrize("texts", [("same", "same"), ("no", "no way"), ("only",)])
@@ -295,16 +295,16 @@ def test_labels_that_do_not_differ_are_scored_as_a_whole(texts: tuple[str, ...])
 
 
 def test_without_a_template_for_each_the_label_is_in_the_output_column() -> None:
-    assert templates("{question} {answer}.").labelled(QUERY, (), "3") == ("1+1=? 3.", 5, None)
+    assert templates("{question} {answer}.").render_label(QUERY, (), "3") == ("1+1=? 3.", 5, None)
     faithful = templates("{question} {answer}.", rendering=RenderOptions(False, None, True))
-    assert faithful.labelled(QUERY, (), "3").prompt == "1+1=? 2."
-    assert templates("{question} {answer}").labelled(QUERY, (), None).prompt == "1+1=? 2"
+    assert faithful.render_label(QUERY, (), "3").prompt == "1+1=? 2."
+    assert templates("{question} {answer}").render_label(QUERY, (), None).prompt == "1+1=? 2"
 
 
 def test_the_separator_token_says_where_the_answer_begins() -> None:
     spec = TemplateSpec("PromptTemplate", {"template": "{question}<S> {answer}", "sep_token": "<S>"})
     made = Templates(spec, None, output_column="answer", rendering=BASE)
-    assert made.labelled(QUERY, (), "2") == ("1+1=? 2", 5, 5)
+    assert made.render_label(QUERY, (), "2") == ("1+1=? 2", 5, 5)
 
 
 words = st.text("ab{}\n ", max_size=6)
@@ -331,7 +331,7 @@ def test_what_is_given_is_the_same_for_all_labels(
 def test_what_cannot_be_read_is_said_again_when_it_is_asked_for() -> None:
     made = templates(7)
     assert made.format == ""
-    for ask in (lambda: made.generation(ROW), lambda: made.labelled(ROW, (), "A")):
+    for ask in (lambda: made.generation(ROW), lambda: made.render_label(ROW, (), "A")):
         with pytest.raises(TemplateFailure, match="the template is a int"):
             ask()
     with pytest.raises(TemplateFailure, match="no turns"):

@@ -73,13 +73,15 @@ class RowEvaluator(Evaluator):
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
         """Return the mean."""
-        return self._mean(self.metric, score_rows(self, self.prepared(predictions), references, self.judge))
+        return self._mean(
+            self.metric, score_rows(self, self.prepare_predictions(predictions), references, self.judge)
+        )
 
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
         """Return the value of an answer, from 0 to 1."""
         raise NotImplementedError(f"{type(self).__name__} must define judge(prediction, row)")
 
-    def prepared(self, predictions: Sequence[Any]) -> Sequence[Any]:
+    def prepare_predictions(self, predictions: Sequence[Any]) -> Sequence[Any]:
         """Return the predictions after the evaluator's own post-processor."""
         if self._process is None:
             return predictions

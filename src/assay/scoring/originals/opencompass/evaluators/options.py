@@ -35,7 +35,7 @@ class OptionColumns:
         self._letters = tuple(letters)
         self._is_faithful = is_faithful
 
-    def chosen(self, reply: str, row: EvaluatedRow) -> str | None:
+    def read_choice(self, reply: str, row: EvaluatedRow) -> str | None:
         """Return the letter that a reply chooses; None if it names none."""
         # A row may lack an option, such as the last one in a table with gaps.
         cells = {letter: require_field(row, letter) for letter in self._letters}
@@ -65,7 +65,7 @@ class OptionSimAccEvaluator(RowEvaluator):
 
     def judge(self, prediction: Any, row: EvaluatedRow) -> float:
         """Return 1 for the correct option."""
-        chosen = self._options.chosen(to_text(prediction), row)
+        chosen = self._options.read_choice(to_text(prediction), row)
         self._n_unanswered += chosen is None
         return float(chosen == gold_text(row))
 
@@ -90,4 +90,4 @@ class CircularOptionSimAccEvaluator(ColumnCircularEvaluator):
 
     def is_right(self, prediction: Any, row: EvaluatedRow) -> bool:
         """Whether a reply chooses the correct option."""
-        return self._options.chosen(to_text(prediction), row) == gold_text(row)
+        return self._options.read_choice(to_text(prediction), row) == gold_text(row)

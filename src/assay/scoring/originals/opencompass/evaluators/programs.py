@@ -103,7 +103,7 @@ class _ProgramEvaluator(Evaluator):
         )
         programs = score_rows(self, predictions, references, lambda _, row: self.program(row))
         self._run(samples, programs)
-        self._endings = Counter(_ending(ran) for row in self._run.ran for ran in row)
+        self._endings = Counter(_describe_ending(ran) for row in self._run.ran for ran in row)
         return self._run.ran
 
 
@@ -113,7 +113,7 @@ def _list_answers(prediction: Any) -> list[str]:
     return ["" if one is None else str(one) for one in every]
 
 
-def _ending(ran: ProgramResult) -> str:
+def _describe_ending(ran: ProgramResult) -> str:
     if ran.is_ok:
         return "passed"
     if ran.status is Status.ERROR and ran.detail.startswith("AssertionError"):

@@ -275,7 +275,7 @@ class RepeatedEvaluator(Evaluator):
         least = self._n if self.is_faithful else max(self._ks)
         if runs.correct is None:
             return [len(own) >= (self._n if self.is_faithful else 1) for own in answers]
-        return [len(_known(own)) >= least for own in runs.correct]
+        return [len(_drop_missing(own)) >= least for own in runs.correct]
 
     def _average_runs(self, runs: _RunResults, is_usable: Sequence[bool]) -> dict[str, float]:
         values = {}
@@ -333,7 +333,7 @@ class RepeatedEvaluator(Evaluator):
     ) -> dict[str, float]:
         """Return the values for each k; with `faithful` also over the subset of the dataset."""
         by_row = [
-            self._score_row(_known(row)) if usable else None
+            self._score_row(_drop_missing(row)) if usable else None
             for row, usable in zip(correct, is_usable, strict=True)
         ]
         names = next((row for row in by_row if row is not None), {})
@@ -371,11 +371,11 @@ def _find_dataset_part(references: Sequence[EvaluatedRow]) -> str | None:
     return first.partition("_")[0] if isinstance(first, str) else None
 
 
-def _known(values: Sequence[float]) -> list[float]:
+def _drop_missing(values: Sequence[float]) -> list[float]:
     return [one for one in values if not math.isnan(one)]
 
 
 def _mean(values: Sequence[float]) -> float:
     """Return the mean of the known values; NaN if there are none."""
-    known = _known(values)
+    known = _drop_missing(values)
     return math.fsum(known) / len(known) if known else math.nan

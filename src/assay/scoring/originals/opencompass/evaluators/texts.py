@@ -31,7 +31,7 @@ class _MultiValueEvaluator(RowEvaluator):
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
         """Return the means."""
-        rows = score_rows(self, self.prepared(predictions), references, self.values)
+        rows = score_rows(self, self.prepare_predictions(predictions), references, self.values)
         scores = {name: [row[name] for row in rows] for name in rows[0]}
         self.last_score_lists = scores
         return {name: self.scale * sum(values) / len(values) for name, values in scores.items()}
@@ -112,7 +112,7 @@ class BleuEvaluator(RowEvaluator):
 
     def __call__(self, predictions: Sequence[Any], references: Sequence[EvaluatedRow]) -> dict[str, float]:
         """Return `score`."""
-        rows = score_rows(self, self.prepared(predictions), references, _texts)
+        rows = score_rows(self, self.prepare_predictions(predictions), references, _texts)
         texts, golds = [text for text, _ in rows], [gold for _, gold in rows]
         self.last_intervals.clear()
         corpus = add_rows(bleu_counts(tokenize=self._tokenize), texts, golds)

@@ -124,9 +124,9 @@ def verdict_rules(tags: Tags) -> tuple[Rule[str], ...]:
     spelling = _Spelling(tags)
     reader = _VerdictReader(spelling)
     return (
-        Rule("opening", reader.opening),
+        Rule("opening", reader.find_opening),
         Rule("brackets", reader.brackets),
-        Rule("labelled", reader.labelled),
+        Rule("labelled", reader.find_labelled),
         Rule("last_clause", reader.last_clause),
         Rule("statements", reader.statements),
     )
@@ -155,7 +155,7 @@ class _VerdictReader:
         self._loud = re.compile(r"(?<!\w)(?:(?P<not>(?i:not)\s+)?CORRECT|INCORRECT|NOT[_ ]ATTEMPTED)(?!\w)")
         self._last = re.compile(rf"(?:^|{_SO}){_OPEN}{_FRAME}{spelled}{_CLOSE}\Z")
 
-    def opening(self, body: str) -> RuleMatch | None:
+    def find_opening(self, body: str) -> RuleMatch | None:
         """Return the verdict that opens a reply, or is the whole reply."""
         whole = self._whole.fullmatch(body)
         if whole is not None:
@@ -166,7 +166,7 @@ class _VerdictReader:
         if self._listed.match(body, match.end("token")) or len(self._enumerated.findall(body)) > 1:
             return None  # 'A, B or C' and a list of points name no verdict
         stated = self._spelling.read_match(match)
-        later = self.brackets(body) or self.labelled(body)
+        later = self.brackets(body) or self.find_labelled(body)
         if stated is not None and later is not None and later.answer != stated.verdict:
             stated = None
         return _build_match(stated, match)
@@ -179,7 +179,7 @@ class _VerdictReader:
         token = match["token"] or match["boxed"] or match["tagged"]
         return RuleMatch(self._spelling.verdict(token), match.start(), match.end())
 
-    def labelled(self, body: str) -> RuleMatch | None:
+    def find_labelled(self, body: str) -> RuleMatch | None:
         """Return the last verdict that follows a word for one: `Verdict:`, `I grade this as`."""
         found = None
         for match in self._labelled.finditer(body):
