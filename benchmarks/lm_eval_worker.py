@@ -138,7 +138,7 @@ class Worker:
             if isinstance(error, KeyboardInterrupt | _Overdue):
                 raise
             return {"name": name, "unmade": _shorten(error)}
-        return {"name": name, "rows": rows, **asked}
+        return {"name": name, "rows": rows, "limit": job.get("limit"), **asked}
 
     def _build(self, entry: Any, shots: int | None) -> Any:
         task = self._factory._build_task(entry, None)

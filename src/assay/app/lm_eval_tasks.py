@@ -77,13 +77,10 @@ def read_group_scores(
     """Return the scores of the groups among some names, combined from these tasks."""
     from assay.dialects.lm_eval.compile import build_summary_groups
 
-    sizes = {task.spec.name: task.spec.n_samples for task in tasks}
-    metrics = {task.spec.name: task.spec.settings.get("metrics", ()) for task in tasks}
+    specs = [task.spec for task in tasks]
     index = load_task_index(folders)
-    groups: list[SummaryGroup] = []
-    for name in names:
-        groups += build_summary_groups(select_tasks(split_names(name), index), sizes, metrics)
-    return tuple(groups)
+    selections = [select_tasks(split_names(name), index) for name in names]
+    return tuple(group for one in selections for group in build_summary_groups(one, specs))
 
 
 def _require_folders(name: str, folders: Sequence[Path]) -> None:

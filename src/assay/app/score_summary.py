@@ -73,7 +73,10 @@ def compute_totals(
 ) -> Totals:
     """Aggregate all scores."""
     own = tuple(aggregator.metrics())
-    own = (*own, *roll_up_subsets(own, tasks))
+    # The mean over a dataset's subsets gives way to a score that its author defines.
+    defined = {group.name for group in groups}
+    means = (one for one in roll_up_subsets(own, tasks) if one.group is not None or one.task not in defined)
+    own = (*own, *means)
     grouped = build_group_metrics(own, groups)
     heads = [one for one in own if one.is_headline and one.group is None]
     unscored = tuple(

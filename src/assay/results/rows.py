@@ -92,7 +92,8 @@ def result_rows(metrics: Sequence[Metric], manifest: RunManifest) -> list[Result
 
 def mean_rows(metrics: Sequence[Metric], manifest: RunManifest) -> list[ResultRow]:
     """Return a row for each mean over subsets, categories first, and for each group of tasks."""
-    known = {family.name: family for family in group_by_family(manifest.tasks)}
+    families = group_by_family(manifest.tasks)
+    known = {family.name: family for family in families if family.name not in manifest.groups}
     means = [one for one in metrics if one.is_listed and is_subset_mean(one, manifest)]
     rows = []
     for metric in sorted(

@@ -99,7 +99,8 @@ class _GroupBuilder:
             joined += self._build_by_metric(group, tasks)
             metrics += joined
             self._known.setdefault(group.name, []).extend(joined)
-            self._members[group.name] = tasks
+            # A group with several scores contains the tasks of all of them.
+            self._members[group.name] = tuple(dict.fromkeys((*self._members.get(group.name, ()), *tasks)))
         return GroupResults(tuple(metrics), self._members, tuple(dict.fromkeys(self._notes)))
 
     def _build_by_metric(self, group: SummaryGroup, tasks: Sequence[str]) -> Iterator[Metric]:

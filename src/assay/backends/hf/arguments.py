@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from assay.backends.problems import argument_error, missing_files_error
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
+_OWN_VARIABLES = frozenset(
+    {"messages", "conversation", "add_generation_prompt", "continue_final_message", "tokenize"}
+    | {"chat_template", "return_dict", "return_tensors"}
+)
+"""Variables of a conversation, and arguments of transformers' function that renders it."""
 
 
 class HfArgs(msgspec.Struct, frozen=True):
@@ -28,7 +33,11 @@ class HfArgs(msgspec.Struct, frozen=True):
     revision: str | None = None
     trust_remote_code: bool = False
     chat_template: str | None = None
-    """Path of a jinja file to use instead of the model's own template."""
+    """Path of a jinja file to use instead of the model's template, or the name of one of its templates."""
+    chat_template_kwargs: str | None = None
+    """Further variables of the chat template, a JSON object."""
+    add_bos_token: bool | None = None
+    """Whether a text begins with the BOS token. None: as the tokenizer decides."""
     attn: str | None = None
     """Attention implementation, by transformers' name."""
     device_map: Literal["auto"] | None = None
@@ -61,11 +70,30 @@ def settle_context_length(given: int | None, known: int | None) -> int | None:
     return given or known
 
 
-def read_template(path: str | None) -> str | None:
-    """Return the text of a chat template file, or raise MODEL-003."""
-    if path is None:
+def read_template(given: str | None) -> str | None:
+    """Return the text of a chat template file, or raise MODEL-003; None for the name of a template."""
+    if given is None:
         return None
-    file = Path(path).expanduser()
-    if not file.is_file():
-        raise missing_files_error(f"there is no chat template file {path}", "give the path of a jinja file")
-    return file.read_text("utf-8")
+    file = Path(given).expanduser()
+    if file.is_file():
+        return file.read_text("utf-8")
+    if len(Path(given).parts) > 1 or file.suffix:
+        raise missing_files_error(f"there is no chat template file {given}", "give the path of a jinja file")
+    return None
+
+
+def read_template_variables(text: str | None) -> dict[str, Any]:
+    """Return the variables in `chat_template_kwargs`, or raise MODEL-002."""
+    if text is None:
+        return {}
+    fix = """write chat_template_kwargs='{"enable_thinking": false}'"""
+    try:
+        variables = msgspec.json.decode(text, type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise argument_error(
+            f"chat_template_kwargs={text!r:.60} is not a JSON object: {error}", fix
+        ) from None
+    for name in variables:
+        if name in _OWN_VARIABLES:
+            raise argument_error(f"chat_template_kwargs: Assay sets {name!r} itself", f"remove {name!r}")
+    return variables

@@ -210,7 +210,7 @@ class HfBackend(LocalModel):
         processor = load_processor(
             self._files.tokenizer_source(), trust_remote_code=self._args.trust_remote_code
         )
-        return MediaPrompts(processor, self._tokenizer)
+        return MediaPrompts(processor, self._tokenizer, self._template_variables)
 
     @property
     def _sizes(self) -> Sizes:

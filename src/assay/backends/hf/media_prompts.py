@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import math
 import wave
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -91,9 +92,11 @@ class MediaPrompt:
 class MediaPrompts:
     """Prepares prompts with a processor of transformers."""
 
-    def __init__(self, processor: Any, tokenizer: Any) -> None:
+    def __init__(
+        self, processor: Any, tokenizer: Any, template_variables: Mapping[str, Any] | None = None
+    ) -> None:
         self._processor = processor
-        self._renderer = Renderer(tokenizer, in_parts=True, with_media=True)
+        self._renderer = Renderer(tokenizer, in_parts=True, with_media=True, variables=template_variables)
 
     def prepare_prompt(self, prompt: Prompt) -> MediaPrompt | Failure:
         """Return a prepared prompt; a Failure if its media or the template do not allow it."""

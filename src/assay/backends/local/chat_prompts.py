@@ -11,7 +11,7 @@ block for the model to fill, in which no answer belongs.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
@@ -107,11 +107,20 @@ def find_template_failure(source: str, *, in_parts: bool = False) -> JinjaFailur
 class Renderer:
     """Renders prompts for one tokenizer."""
 
-    def __init__(self, tokenizer: Any, *, in_parts: bool = False, with_media: bool = False) -> None:
+    def __init__(
+        self,
+        tokenizer: Any,
+        *,
+        in_parts: bool = False,
+        with_media: bool = False,
+        variables: Mapping[str, Any] | None = None,
+    ) -> None:
         """Set the form of messages, as texts or as lists of parts, and whether media are allowed.
 
-        Templates of models that accept media expect parts, and lose a plain text.
+        Templates of models that accept media expect parts, and lose a plain text. `variables`: further
+        variables of the template.
         """
+        self._variables = variables or {}
         self._tokenizer = tokenizer
         self._template = ChatTemplate(tokenizer)
         self._in_parts = in_parts
@@ -187,7 +196,8 @@ class Renderer:
             raise TemplateTrouble("the model has no chat template; use plain text: --chat off")
         try:
             text = self._template.render(
-                _to_part_messages(messages) if self._in_parts else _to_text_messages(messages), **switches
+                _to_part_messages(messages) if self._in_parts else _to_text_messages(messages),
+                **{**self._variables, **switches},
             )
         except ChatTemplateLimit as limit:
             raise TemplateTrouble(f"the model's chat template exceeds its limits: {limit}") from limit

@@ -33,7 +33,7 @@ class BoundedTemplate:
         self._template = compile_jinja(_environment(), source)
 
     def render(
-        self, messages: Sequence[Mapping[str, Any]], switches: Mapping[str, bool], tokens: Mapping[str, Any]
+        self, messages: Sequence[Mapping[str, Any]], switches: Mapping[str, Any], tokens: Mapping[str, Any]
     ) -> str:
         """Return a conversation as text; raise JinjaFailure. `tokens` are the special tokens by name."""
         values = {**tokens, "messages": messages, "tools": None, "documents": None, **switches}
@@ -49,7 +49,7 @@ class ChatTemplate:
         self._is_same: bool | None = None
         """Whether transformers writes the same text; None: unknown yet."""
 
-    def render(self, messages: Sequence[dict[str, Any]], **switches: bool) -> str:
+    def render(self, messages: Sequence[dict[str, Any]], **switches: Any) -> str:
         """Return a conversation as text; raise the template's exceptions.
 
         `switches`: variables of the template besides the messages, such as `add_generation_prompt`.
@@ -68,7 +68,7 @@ class ChatTemplate:
             self._is_same = own == text
         return own
 
-    def _render_bounded(self, messages: Sequence[dict[str, Any]], switches: Mapping[str, bool]) -> str | None:
+    def _render_bounded(self, messages: Sequence[dict[str, Any]], switches: Mapping[str, Any]) -> str | None:
         find = getattr(self._tokenizer, "get_chat_template", None)
         if find is None:
             return None

@@ -171,6 +171,11 @@ class HubFiles(HubCommit):
         return self._small.chat_template
 
     @property
+    def named_templates(self) -> Mapping[str, str]:
+        """Return the templates by name, if the model has several."""
+        return self._small.named_templates
+
+    @property
     def context_length(self) -> int | None:
         """Return the model's maximum number of tokens."""
         return self._small.context_length
@@ -307,6 +312,11 @@ class HubGgufFiles(HubCommit):
     def chat_template(self) -> str | None:
         """Return the template in the metadata."""
         return self._inner.chat_template
+
+    @property
+    def named_templates(self) -> Mapping[str, str]:
+        """Return the further templates in the metadata."""
+        return self._inner.named_templates
 
     @property
     def context_length(self) -> int | None:

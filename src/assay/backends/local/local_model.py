@@ -11,7 +11,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from assay.backends.hf.arguments import check_revision, read_template, settle_context_length
+import msgspec
+
+from assay.backends.hf.arguments import (
+    check_revision,
+    read_template,
+    read_template_variables,
+    settle_context_length,
+)
 from assay.backends.hf.generation import Draft, check_max_tokens, new_draft
 from assay.backends.hf.likelihood import Rows
 from assay.backends.hf.loading import load_tokenizer
@@ -31,7 +38,8 @@ from assay.backends.local.scoring_plans import (
     plan_windows,
 )
 from assay.backends.local.tokenization import EncodedSpan, EncodedWindows, Tokenization
-from assay.backends.problems import template_error
+from assay.backends.problems import missing_files_error, template_error
+from assay.core.errors import listing
 from assay.core.ids import digest
 from assay.core.model import ModelCard, ModelIdentity, Token
 from assay.core.request import Ask, Generate, Kind, Labels, Request, Span
@@ -52,7 +60,15 @@ class FileArguments(Protocol):
 
     @property
     def chat_template(self) -> str | None:
-        """Return the path of a template to use instead of the model's own."""
+        """Return the path of a template to use instead of the model's own, or the name of one of its own."""
+
+    @property
+    def chat_template_kwargs(self) -> str | None:
+        """Return further variables of the template, a JSON object."""
+
+    @property
+    def add_bos_token(self) -> bool | None:
+        """Return whether a text begins with the BOS token; None if the tokenizer decides."""
 
     @property
     def context_length(self) -> int | None:
@@ -86,7 +102,8 @@ class LocalModel:
             check_revision(where, args.revision, backend=self.kind)
             files = find_files(where, args.revision, with_code=args.trust_remote_code, backend=self.kind)
         self._files = files
-        self._own_template = read_template(args.chat_template)
+        self._template_file = read_template(args.chat_template)
+        self._template_variables = read_template_variables(args.chat_template_kwargs)
         self._counters = Counters()
 
     @property
@@ -137,6 +154,13 @@ class LocalModel:
         )
         return SpecialTokens(pad, unk, eos, bos, tokenizer.chat_template)
 
+    def find_reply_text(self, token_id: int) -> str | None:
+        """Return the text of a token in a reply; None for a special token, which replies do not show."""
+        if not 0 <= token_id < len(self._tokenizer):
+            return None
+        text: str = self._tokenizer.decode([token_id], skip_special_tokens=True)
+        return text or None
+
     def n_tokens(self, ask: Ask) -> int | None:
         """Return how much of the context a request needs; reads the tokenizer, not the weights."""
         return self._tokenization.n_tokens(ask)
@@ -170,8 +194,18 @@ class LocalModel:
             revision=self._files.revision if isinstance(self._files, HubCommit) else "",
             dtype=dtype,
             template=digest(self._template) if self._template else "",
-            args=dict(args),
+            args={**args, **self._describe_prompts()},
         )
+
+    def _describe_prompts(self) -> dict[str, str | int | float | bool]:
+        """Return the arguments that change how prompts are written."""
+        changed: dict[str, str | int | float | bool] = {}
+        if self._template_variables:
+            encoded = msgspec.json.encode(self._template_variables, order="sorted")
+            changed["chat_template_kwargs"] = encoded.decode()
+        if self._file_args.add_bos_token is not None:
+            changed["add_bos_token"] = self._file_args.add_bos_token
+        return changed
 
     def _check_config(self) -> None:
         """Raise if the small files show that this engine cannot load the model."""
@@ -182,7 +216,15 @@ class LocalModel:
 
     @property
     def _template(self) -> str | None:
-        return self._own_template if self._own_template is not None else self._files.chat_template
+        name = self._file_args.chat_template
+        if name is None or self._template_file is not None:
+            return self._files.chat_template if name is None else self._template_file
+        templates = self._files.named_templates
+        if name not in templates:
+            has = f"its templates are {listing(templates)}" if templates else "it has only one template"
+            what = f"{self._name} has no chat template {name!r}, and there is no such file: {has}"
+            raise missing_files_error(what, "omit the name, or give the path of a jinja file")
+        return templates[name]
 
     @cached_property
     def _source(self) -> Path:
@@ -191,7 +233,8 @@ class LocalModel:
     @cached_property
     def _tokenizer(self) -> Any:
         # A processor has its own template; the tokenizer next to it may have none.
-        template = self._template if self._files.media else self._own_template
+        is_replaced = self._file_args.chat_template is not None
+        template = self._template if self._files.media or is_replaced else None
         with measuring("load"):
             return load_tokenizer(
                 self._files.tokenizer_source(),
@@ -201,7 +244,13 @@ class LocalModel:
 
     @cached_property
     def _tokenization(self) -> Tokenization:
-        return Tokenization(self._tokenizer, self.card.context_length, in_parts=bool(self._files.media))
+        return Tokenization(
+            self._tokenizer,
+            self.card.context_length,
+            in_parts=bool(self._files.media),
+            template_variables=self._template_variables,
+            adds_bos=self._file_args.add_bos_token,
+        )
 
     def _plan_rows(
         self, requests: Sequence[Request], rows: Rows, waiting: PendingPlans

@@ -90,12 +90,19 @@ _MEDIA_KEYS = {
 prepare the medium."""
 
 
+_GGUF_TEMPLATE = "tokenizer.chat_template"
+
+
 class ModelFiles(Protocol):
     """A model's files, and what they say about it."""
 
     @property
     def chat_template(self) -> str | None:
         """Return the template's text, or None for a base model."""
+
+    @property
+    def named_templates(self) -> Mapping[str, str]:
+        """Return the templates by name, if the model has several."""
 
     @property
     def context_length(self) -> int | None:
@@ -181,8 +188,20 @@ class FolderFiles:
             (template for path in written if (template := read_json(path).get("chat_template"))), None
         )
         if isinstance(template, list):  # Several by name; transformers uses the one called default.
-            template = {item["name"]: item["template"] for item in template}.get("default")
+            template = _list_templates(template).get("default")
         return template if isinstance(template, str) else None
+
+    @property
+    def named_templates(self) -> Mapping[str, str]:
+        """Return those in tokenizer_config.json, and the files in additional_chat_templates."""
+        config = self.folder / "tokenizer_config.json"
+        listed = read_json(config).get("chat_template") if config.is_file() else None
+        templates = _list_templates(listed) if isinstance(listed, list) else {}
+        files = sorted((self.folder / "additional_chat_templates").glob("*.jinja"))
+        templates |= {path.stem: path.read_text("utf-8") for path in files}
+        if templates and self.chat_template is not None:
+            templates.setdefault("default", self.chat_template)
+        return templates
 
     @property
     def context_length(self) -> int | None:
@@ -262,8 +281,19 @@ class GgufFiles:
     @property
     def chat_template(self) -> str | None:
         """Return the template in the metadata."""
-        template = self.header.get("tokenizer.chat_template")
+        template = self.header.get(_GGUF_TEMPLATE)
         return str(template) if template else None
+
+    @property
+    def named_templates(self) -> Mapping[str, str]:
+        """Return the further templates in the metadata."""
+        prefix = f"{_GGUF_TEMPLATE}."
+        found = {
+            key.removeprefix(prefix): str(self.header[key]) for key in self.header if key.startswith(prefix)
+        }
+        if found and self.chat_template is not None:
+            found.setdefault("default", self.chat_template)
+        return found
 
     @property
     def context_length(self) -> int | None:
@@ -363,3 +393,8 @@ def _config_fix(folder: Path, backend: str) -> str:
 
 def _names(folder: Path) -> list[str]:
     return sorted(child.name for child in folder.iterdir())
+
+
+def _list_templates(listed: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Return the templates of tokenizer_config.json by name."""
+    return {item["name"]: item["template"] for item in listed}

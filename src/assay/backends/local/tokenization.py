@@ -35,6 +35,7 @@ from assay.backends.local.rolling_windows import (
     measure_scored_text,
 )
 from assay.backends.local.text_encoding import EncodedText, TextEncoder
+from assay.backends.problems import argument_error
 from assay.core.model import Token
 from assay.core.prompt import Prompt
 from assay.core.request import Ask, Generate, Labels, Span, Windows
@@ -92,7 +93,16 @@ class EncodedWindows:
 class Tokenization:
     """Encodes requests with one tokenizer (a fast tokenizer of transformers)."""
 
-    def __init__(self, tokenizer: Any, context_length: int | None = None, *, in_parts: bool = False) -> None:
+    def __init__(
+        self,
+        tokenizer: Any,
+        context_length: int | None = None,
+        *,
+        in_parts: bool = False,
+        template_variables: Mapping[str, Any] | None = None,
+        adds_bos: bool | None = None,
+    ) -> None:
+        """`adds_bos`: whether every text begins with the BOS token; None: as the tokenizer decides."""
         self._tokenizer = tokenizer
         self._context_length = context_length
         self._backend = tokenizer.backend_tokenizer
@@ -101,9 +111,14 @@ class Tokenization:
         _keep_whole_offsets(self._backend)
         self._encoder = TextEncoder(self._backend)
         self._spellings: Mapping[LabelledEnding, Spellings | Failure] = {}
-        self._renderer = Renderer(tokenizer, in_parts=in_parts)
+        self._renderer = Renderer(tokenizer, in_parts=in_parts, variables=template_variables)
+        self._leads_conversations = bool(adds_bos)
         self.lead: tuple[int, ...] = _find_leading_ids(self._backend)
         """The ids that the tokenizer itself adds before a text: its BOS, or nothing."""
+        if adds_bos is False:
+            self.lead = ()
+        elif adds_bos and not self.lead:
+            self.lead = (_require_bos(tokenizer),)
         prefix = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
         self.prefix: int | None = prefix
         """The id that replaces an empty context."""
@@ -208,7 +223,8 @@ class Tokenization:
 
     def _choose_leading_ids(self, ids: Sequence[int], rendered: RenderedPrompt) -> tuple[int, ...]:
         """Return the ids to add before these ids."""
-        if rendered.is_templated or tuple(ids[: len(self.lead)]) == self.lead:
+        is_whole = rendered.is_templated and not self._leads_conversations
+        if is_whole or tuple(ids[: len(self.lead)]) == self.lead:
             return ()
         return self.lead
 
@@ -363,6 +379,13 @@ def _find_leading_ids(backend: Any) -> tuple[int, ...]:
         if dressed[at : at + len(bare)] == bare:
             return tuple(dressed[:at])
     return ()
+
+
+def _require_bos(tokenizer: Any) -> int:
+    """Return the id of the BOS token; raise MODEL-002 without one."""
+    if tokenizer.bos_token_id is None:
+        raise argument_error("add_bos_token=true: the tokenizer has no BOS token", "remove add_bos_token")
+    return int(tokenizer.bos_token_id)
 
 
 def _keep_whole_offsets(backend: Any) -> None:

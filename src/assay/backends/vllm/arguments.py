@@ -38,7 +38,11 @@ class VllmArgs(msgspec.Struct, frozen=True):
     revision: str | None = None
     trust_remote_code: bool = False
     chat_template: str | None = None
-    """Path of a jinja file to use instead of the model's own template."""
+    """Path of a jinja file to use instead of the model's template, or the name of one of its templates."""
+    chat_template_kwargs: str | None = None
+    """Further variables of the chat template, a JSON object."""
+    add_bos_token: bool | None = None
+    """Whether a text begins with the BOS token. None: as the tokenizer decides."""
     context_length: Count | None = None
     """Maximum number of tokens to give the model, if it should be less than the model's own."""
     tensor_parallel_size: Count = 1

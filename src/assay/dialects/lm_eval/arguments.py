@@ -32,6 +32,8 @@ class TaskArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Replaces parts of generation_kwargs; a JSON object."""
     max_gen_toks: Annotated[int, msgspec.Meta(ge=1)] | None = None
     """The length of replies for tasks that do not set one."""
+    think_end_token: Annotated[str, msgspec.Meta(min_length=1)] | None = None
+    """The text after which an answer begins; what the model writes before it is not scored."""
     samples: dict[str, list[Annotated[int, msgspec.Meta(ge=0)]]] = {}
     """The documents to evaluate, by task, counted from 0; a JSON object."""
     limit_share: Annotated[float, msgspec.Meta(gt=0, lt=1)] | None = None

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from assay.core.compilation import Compilation
 from assay.core.errors import AuthorError, Problem, UsageError
 from assay.core.summary_group import Subset, SummaryGroup
-from assay.core.task import TaskSettings
+from assay.core.task import TaskSettings, TaskSpec
 from assay.dialects.lm_eval.arguments import read_task_arguments
 from assay.dialects.lm_eval.documents import DataPlaces
 from assay.dialects.lm_eval.evaluation import ScoringTools
@@ -66,41 +66,48 @@ def compile_task_files(
     return compiled
 
 
-def build_summary_groups(
-    selection: Selection, sizes: Mapping[str, int], metrics: Mapping[str, Sequence[str]]
-) -> tuple[SummaryGroup, ...]:
-    """Return the scores that groups combine; `sizes` and `metrics` are those of the compiled tasks."""
-    return tuple(group for one in selection.groups for group in _build_group(one, sizes, metrics))
+def build_summary_groups(selection: Selection, tasks: Sequence[TaskSpec]) -> tuple[SummaryGroup, ...]:
+    """Return the scores that groups combine; `tasks`: those that were compiled."""
+    named = {task.name: (task, _list_metrics(task)) for task in tasks}
+    return tuple(
+        group
+        for one in selection.groups
+        for group in _build_group(one, [named[name] for name in one.tasks if name in named])
+    )
 
 
 def _build_group(
-    group: SelectedGroup, sizes: Mapping[str, int], metrics: Mapping[str, Sequence[str]]
-) -> list[SummaryGroup]:
-    made = []
+    group: SelectedGroup, tasks: Sequence[tuple[TaskSpec, Mapping[tuple[str, str], str]]]
+) -> Iterator[SummaryGroup]:
+    """Yield a group's scores: for each metric one, or one for each filter."""
     for aggregation in group.aggregations:
-        wanted = (
-            [aggregation.metric]
-            if aggregation.filters is None or len(aggregation.filters) == 1
-            else [f"{aggregation.metric},{name}" for name in aggregation.filters]
-        )
-        for metric in wanted:
-            members = [
-                (task, name)
-                for task in group.tasks
-                for name in metrics.get(task, ())
-                if name == metric or name.startswith(f"{metric},")
-            ]
+        filters = aggregation.filters
+        if filters is None:
+            found = {key for _, metrics in tasks for key in metrics if key[0] == aggregation.metric}
+            filters = tuple(sorted(chosen for _, chosen in found))
+        for chosen in filters:
+            key = (aggregation.metric, chosen)
+            members = [(task, metrics[key]) for task, metrics in tasks if key in metrics]
             if members:
-                made.append(
-                    SummaryGroup(
-                        group.name,
-                        tuple(Subset(task, name) for task, name in members),
-                        "weighted_average" if aggregation.is_weighted else "naive_average",
-                        metric,
-                        {task: float(sizes[task]) for task, _ in members} if aggregation.is_weighted else {},
-                    )
+                yield SummaryGroup(
+                    group.name,
+                    tuple(Subset(task.name, name) for task, name in members),
+                    "weighted_average" if aggregation.is_weighted else "naive_average",
+                    aggregation.metric if len(filters) == 1 else ",".join(key),
+                    {task.name: float(task.n_samples) for task, _ in members}
+                    if aggregation.is_weighted
+                    else {},
                 )
-    return made
+
+
+def _list_metrics(task: TaskSpec) -> dict[tuple[str, str], str]:
+    """Return the reported name of each metric after each filter."""
+    filters = [str(name) for name in task.settings.get("filters", ())]
+    names = [str(name) for name in task.settings.get("metrics", ())]
+    if len(filters) == 1:
+        return {(name, filters[0]): name for name in names}
+    pairs = ((name.rpartition(","), name) for name in names)
+    return {(metric, chosen): name for (metric, _, chosen), name in pairs}
 
 
 def _find_families(selection: Selection) -> dict[str, str]:

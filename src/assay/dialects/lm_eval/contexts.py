@@ -47,7 +47,10 @@ class Contexts:
         """Return the prompt of a document up to its answer: one, or one for each option that is a context."""
         before = self._write_system(doc)
         for example in examples:
-            before += self._write_example(example)
+            try:
+                before += self._write_example(example)
+            except UnreadableValue as error:
+                raise UnreadableValue(f"in an example, {error}") from error
         prefix = self._reader.read_optional(doc, self._keys.gen_prefix)
         delimiter = "" if self._has_several_contexts else self._keys.target_delimiter
         return [

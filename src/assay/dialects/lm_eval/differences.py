@@ -19,6 +19,8 @@ class TaskTraits(NamedTuple):
     has_limit: bool
     runs_programs: bool
     """Whether the task file says that a metric runs what the model wrote."""
+    has_thoughts: bool = False
+    """Whether `think_end_token` separates thoughts from answers."""
 
 
 DIFFERENCES: Mapping[str, Difference[TaskTraits]] = {
@@ -49,6 +51,11 @@ DIFFERENCES: Mapping[str, Difference[TaskTraits]] = {
         "they run in the sandbox",
         lambda traits: traits.runs_programs,
         is_reproduced=False,
+    ),
+    "thoughts": Difference(
+        "stop sequences end the thoughts before `think_end_token`, too, except with `--model vllm`",
+        "stop sequences end only the answer",
+        lambda traits: traits.has_thoughts and traits.output_type == GENERATE_UNTIL,
     ),
     "chat_template": Difference(
         "prompts are plain text, unless `--apply_chat_template` is given",

@@ -27,6 +27,7 @@ from assay.dialects.lm_eval.config import (
     MULTIPLE_CHOICE,
     ROLLING,
     FilterEntry,
+    FilterStep,
     MetricEntry,
     TaskKeys,
 )
@@ -53,6 +54,22 @@ class ScoringTools(NamedTuple):
     """Returns a metric of the `evaluate` library; raises what its installation raises."""
 
 
+class Thoughts(NamedTuple):
+    """The thoughts before an answer, which are not scored."""
+
+    end: str
+    """The text after which the answer begins."""
+    stops: tuple[str, ...] = ()
+    """Texts that end the answer, but not the thoughts."""
+
+    def remove(self, reply: str) -> str:
+        """Return the answer in a reply: the whole reply if it has no thoughts."""
+        answer = reply.rpartition(self.end)[2].lstrip()
+        for stop in self.stops:
+            answer = answer.partition(stop)[0]
+        return answer
+
+
 class TaskScoring:
     """How the documents of one task are scored."""
 
@@ -64,11 +81,13 @@ class TaskScoring:
         *,
         has_several_contexts: bool,
         has_several_targets: bool,
+        thoughts: Thoughts | None = None,
     ) -> None:
         self.keys = keys
+        self._thoughts = thoughts
         self._reader = reader
         self._tools = tools
-        self._has_several_contexts = has_several_contexts
+        self.has_several_contexts = has_several_contexts
         self._has_several_targets = has_several_targets
         self._names = frozenset(entry.name for entry in keys.metrics)
         self._functions: dict[str, Callable[[Any], Any]] = {}
@@ -84,6 +103,9 @@ class TaskScoring:
                 self._fail(
                     f"there is no filter {name!r}{near}", f"use one of {listing(sorted(tools.filters))}"
                 )
+        for chosen in keys.filters:
+            for step in chosen.steps:
+                self._check_step(chosen.name, step)
 
     @property
     def file(self) -> str:
@@ -107,6 +129,10 @@ class TaskScoring:
     def higher_is_better(self) -> Mapping[str, bool]:
         """Return whether higher is better, for each metric."""
         return _WithDefault(self._better, True)
+
+    def collect_replies(self, answers: Sequence[AnsweredRequest]) -> list[list[Any]] | Failure:
+        """Return the replies as lm-eval's code expects them, without the thoughts before an answer."""
+        return collect_replies(answers, self._thoughts)
 
     def score(self, doc: Document, replies: Sequence[Sequence[Any]]) -> dict[str, Any]:
         """Return the values of a document for every filter; raise what the author's code raises."""
@@ -171,14 +197,27 @@ class TaskScoring:
         """Return a metric's name in the results; the only filter of most tasks is not part of it."""
         return metric if len(self.keys.filters) == 1 else f"{metric},{chosen.name}"
 
+    def _check_step(self, name: str, step: FilterStep) -> None:
+        """Raise for arguments that a step of a filter does not accept, before any reply is filtered."""
+        try:
+            self._build_step(step)
+        except RAISED_BY_AUTHORS as error:
+            reraise_interrupt(error)
+            shown = step.function if isinstance(step.function, str) else step.function.__name__
+            what = f"filter {name!r}: the step {shown} with {dict(step.arguments)!r:.80} raised"
+            self._fail(f"{what} {type(error).__name__}: {error}", "correct the arguments of the step")
+
+    def _build_step(self, step: FilterStep) -> Any:
+        cls = self._tools.filters[step.function] if isinstance(step.function, str) else step.function
+        return cls(**step.arguments)
+
     def filter_replies(
         self, chosen: FilterEntry, replies: Sequence[Sequence[Any]], doc: Document
     ) -> list[Any]:
         """Return what a filter makes of the replies to a document's requests."""
         results: Any = [list(one) for one in replies]
         for step in chosen.steps:
-            cls = self._tools.filters[step.function] if isinstance(step.function, str) else step.function
-            results = cls(**step.arguments).apply(results, [doc] * len(replies))
+            results = self._build_step(step).apply(results, [doc] * len(replies))
         return list(results)
 
     # --- lm-eval's own metrics ---
@@ -238,8 +277,8 @@ class TaskScoring:
 
     def read_gold(self, doc: Document, choices: Sequence[Any]) -> int | list[int]:
         """Return the number of the right option, or of several; NO_OPTION if there is none such."""
-        read = self._reader.read_text if self._has_several_contexts else self._reader.read_target
-        gold = read(doc, self.keys.doc_to_text if self._has_several_contexts else self.keys.doc_to_target)
+        read = self._reader.read_text if self.has_several_contexts else self._reader.read_target
+        gold = read(doc, self.keys.doc_to_text if self.has_several_contexts else self.keys.doc_to_target)
         if isinstance(gold, list | tuple):
             return [_find_option(one, choices) for one in gold]
         return _find_option(gold, choices)
@@ -292,7 +331,7 @@ class Evaluation:
 
     def values(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> Mapping[str, Any] | Failure:
         """Return the values of a document, or a failure."""
-        replies = collect_replies(answers)
+        replies = self._scoring.collect_replies(answers)
         if isinstance(replies, Failure):
             return replies
         doc, keys = self._documents[sample.id], self._scoring.keys
@@ -307,7 +346,7 @@ class Evaluation:
 
     def answer(self, sample: Sample, answers: Sequence[AnsweredRequest]) -> str | None:
         """Return the generated text after the first filter; for options, the label of the most likely one."""
-        replies = collect_replies(answers)
+        replies = self._scoring.collect_replies(answers)
         if isinstance(replies, Failure) or not replies:
             return None
         if sample.choices:
@@ -347,7 +386,9 @@ class _UnknownFirstChoice:
 UNKNOWN_FIRST_CHOICE = _UnknownFirstChoice()
 
 
-def collect_replies(answers: Sequence[AnsweredRequest]) -> list[list[Any]] | Failure:
+def collect_replies(
+    answers: Sequence[AnsweredRequest], thoughts: Thoughts | None = None
+) -> list[list[Any]] | Failure:
     """Return the replies as lm-eval's code expects them: a list of repeats for each request, in order."""
     outcomes = [(answered.request, answered.response.outcome) for answered in answers]
     failed = next((outcome for _, outcome in outcomes if isinstance(outcome, Failure)), None)
@@ -358,7 +399,10 @@ def collect_replies(answers: Sequence[AnsweredRequest]) -> list[list[Any]] | Fai
     for request, outcome in outcomes:
         is_own = request.role == OWN_REQUEST
         if isinstance(outcome, Completion):
-            replies = [output.text for output in outcome.outputs]
+            replies = [
+                output.text if thoughts is None else thoughts.remove(output.text)
+                for output in outcome.outputs
+            ]
             if is_own:
                 numbered.append((False, request.index, replies))
             else:

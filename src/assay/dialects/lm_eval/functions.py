@@ -13,7 +13,14 @@ from typing import Any, TypeVar
 from assay.core.errors import AuthorError, Problem, suggest_name
 from assay.core.origin import Origin
 from assay.dialects.lm_eval.examples import ContextSampler, FirstNSampler
-from assay.dialects.lm_eval.task_classes import ConfigurableTask, Instance, Task, TaskConfig
+from assay.dialects.lm_eval.task_classes import (
+    ConfigurableTask,
+    Instance,
+    MultipleChoiceTask,
+    PerplexityTask,
+    Task,
+    TaskConfig,
+)
 from assay.dialects.lm_eval.task_files import FunctionReference, locate_file
 from assay.dialects.shared.author_modules import AuthorModules, Namespaces
 
@@ -97,7 +104,10 @@ def build_package(filters: Mapping[str, type], modules: Namespaces) -> tuple[Nam
         },
         "lm_eval.api.instance": {"Instance": Instance},
         "lm_eval.api.samplers": {"ContextSampler": ContextSampler, "FirstNSampler": FirstNSampler},
-        "lm_eval.api.task": {"Task": Task, "ConfigurableTask": ConfigurableTask, "TaskConfig": TaskConfig},
+        "lm_eval.api.task": {
+            cls.__name__: cls
+            for cls in (Task, ConfigurableTask, MultipleChoiceTask, PerplexityTask, TaskConfig)
+        },
         "lm_eval.filters.extraction": {
             **base,
             "RegexFilter": filters["regex"],

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import msgspec
 
-from assay.core.errors import AuthorError, Problem, UsageError, suggest_name
+from assay.core.errors import AuthorError, Problem, UsageError, listing, suggest_name
 from assay.core.origin import Origin
 from assay.dialects.lm_eval.task_files import FunctionReference, TaskConfig, TaskFileReader, locate_file
 from assay.dialects.lm_eval.task_index import (
@@ -75,7 +75,7 @@ class Selection(NamedTuple):
 
 
 def select_tasks(names: Iterable[str], index: TaskIndex) -> Selection:
-    """Return the tasks of names, patterns and files; the same task by two names is an error."""
+    """Return the tasks of names, patterns and files; a task in several of them is run once."""
     return _Resolver(index).resolve(names)
 
 
@@ -86,17 +86,17 @@ class _Resolver:
         self._tasks: dict[str, SelectedTask] = {}
         self._groups: dict[str, SelectedGroup] = {}
         self._open_groups: list[str] = []
+        self._name = ""
+        """The name that is being resolved."""
+        self._first_names: dict[str, str] = {}
+        """The name under which each task was found first."""
 
     def resolve(self, names: Iterable[str]) -> Selection:
         """Resolve the names that a user gave."""
-        owners: dict[str, str] = {}
-        for asked in dict.fromkeys(names):
-            # A pattern can match a group and its tasks; each task is run once.
-            tasks = [task for name in self._expand_pattern(asked) for task in self._resolve_name(name)]
-            for task in tasks:
-                if (first := owners.setdefault(task, asked)) != asked:
-                    what = f"the task {task!r} is in {first!r} and in {asked!r}"
-                    raise UsageError(Problem("USAGE-004", what, "name only one of the two"))
+        for pattern in dict.fromkeys(names):
+            for name in self._expand_pattern(pattern):
+                self._name = name
+                self._resolve_name(name)
         return Selection(tuple(self._tasks.values()), tuple(self._groups.values()))
 
     def _expand_pattern(self, name: str) -> Sequence[str]:
@@ -149,8 +149,23 @@ class _Resolver:
     def _add_task(self, name: str, keys: TaskConfig, path: Path | None) -> str:
         config = {key: value for key, value in keys.items() if key not in _STRUCTURE_KEYS}
         config["task"] = name
-        self._tasks[name] = SelectedTask(name, config, path)
+        task = SelectedTask(name, config, path)
+        # Within one group the last configuration of a task counts, as in the original.
+        if self._first_names.setdefault(name, self._name) != self._name and task != self._tasks[name]:
+            self._reject_second_config(self._tasks[name], task)
+        self._tasks[name] = task
         return name
+
+    def _reject_second_config(self, first: SelectedTask, second: SelectedTask) -> NoReturn:
+        """Raise for a task that two groups configure differently."""
+        keys = listing(
+            key
+            for key in dict.fromkeys((*first.config, *second.config))
+            if first.config.get(key) != second.config.get(key)
+        )
+        where, name = self._first_names[first.name], first.name
+        what = f"the task {name!r} is in {where!r} and in {self._name!r} with different values of {keys}"
+        raise UsageError(Problem("USAGE-004", what, "run one of the two at a time"))
 
     def _add_group(self, name: str, keys: TaskConfig, overrides: TaskConfig, where: Origin) -> list[str]:
         if name in self._open_groups:

@@ -7,6 +7,7 @@ into the keys of a task file (`read_class_config`), and its own requests are bui
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -100,7 +101,7 @@ class Task:
             self.VERSION = metadata["version"]
         self.DATASET_PATH = self._config.dataset_path or self.DATASET_PATH
         self.DATASET_NAME = self._config.dataset_name or self.DATASET_NAME
-        self.OUTPUT_TYPE = self._config.output_type or self.OUTPUT_TYPE
+        self.OUTPUT_TYPE = self._config.get("output_type") or self.OUTPUT_TYPE
         self.dataset: Any = None
         self.download(self._config.dataset_kwargs)
 
@@ -197,6 +198,96 @@ class ConfigurableTask(Task):
     """The base class of authors' tasks with the keys of a task file."""
 
     VERSION: Any = "Yaml"
+
+
+class MultipleChoiceTask(Task):
+    """The base class of authors' tasks whose documents have `choices` and the number `gold`."""
+
+    OUTPUT_TYPE = "loglikelihood"
+
+    def doc_to_target(self, doc: Document, doc_to_target: Any = None) -> Any:
+        """Return the right option, as it follows the question."""
+        return f" {doc['choices'][doc['gold']]}"
+
+    def construct_requests(self, doc: Document, ctx: Any, **kwargs: Any) -> Any:
+        """Return a request for the likelihood of each option."""
+        metadata = kwargs["metadata"]
+        return [
+            Instance("loglikelihood", doc, (ctx, f" {choice}"), number, metadata)
+            for number, choice in enumerate(doc["choices"])
+        ]
+
+    def process_results(self, doc: Document, results: Any) -> Any:
+        """Return whether the right option is the most likely one: as a whole, and for each character."""
+        sums = [likelihood for likelihood, _ in results]
+        means = [one / len(choice) for one, choice in zip(sums, doc["choices"], strict=True)]
+        names = {"acc": sums, "acc_norm": means}
+        return {name: float(values.index(max(values)) == doc["gold"]) for name, values in names.items()}
+
+    def aggregation(self) -> Any:
+        """Return the function of each metric, by its name."""
+        return {"acc": "mean", "acc_norm": "mean"}
+
+    def higher_is_better(self) -> Any:
+        """Return whether higher is better, for each metric."""
+        return {"acc": True, "acc_norm": True}
+
+
+class PerplexityTask(Task):
+    """The base class of authors' tasks whose documents are texts."""
+
+    OUTPUT_TYPE = "loglikelihood_rolling"
+
+    def has_training_docs(self) -> bool:
+        """Return whether there is a training split."""
+        return False
+
+    def fewshot_context(self, doc: Document, num_fewshot: int, **kwargs: Any) -> Any:
+        """Return the empty prompt of a text."""
+        if num_fewshot:
+            raise ValueError("a task whose documents are texts has no examples")
+        return ""
+
+    def doc_to_text(self, doc: Document, doc_to_text: Any = None) -> Any:
+        """Return the empty question."""
+        return ""
+
+    def doc_to_target(self, doc: Document, doc_to_target: Any = None) -> Any:
+        """Return the text."""
+        return doc
+
+    def construct_requests(self, doc: Document, ctx: Any, **kwargs: Any) -> Any:
+        """Return the request for the likelihood of the text."""
+        return Instance(self.OUTPUT_TYPE or "", doc, (self.doc_to_target(doc),), 0, kwargs["metadata"])
+
+    def process_results(self, doc: Document, results: Any) -> Any:
+        """Return the likelihood of the text with its numbers of words and bytes."""
+        text, (likelihood,) = self.doc_to_target(doc), results
+        by_byte = (likelihood, self.count_bytes(text))
+        return {
+            "word_perplexity": (likelihood, self.count_words(text)),
+            "byte_perplexity": by_byte,
+            "bits_per_byte": by_byte,
+        }
+
+    def aggregation(self) -> Any:
+        """Return the function of each metric, by its name."""
+        weighted = "weighted_perplexity"
+        return {"word_perplexity": weighted, "byte_perplexity": weighted, "bits_per_byte": "bits_per_byte"}
+
+    def higher_is_better(self) -> Any:
+        """Return whether higher is better, for each metric."""
+        return dict.fromkeys(("word_perplexity", "byte_perplexity", "bits_per_byte"), False)
+
+    @classmethod
+    def count_bytes(cls, doc: str) -> int:
+        """Return the number of bytes in a text."""
+        return len(doc.encode())
+
+    @classmethod
+    def count_words(cls, doc: str) -> int:
+        """Return the number of words in a text."""
+        return len(re.split(r"\s+", doc))
 
 
 @contextmanager

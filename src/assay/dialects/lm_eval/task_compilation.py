@@ -40,7 +40,7 @@ from assay.dialects.lm_eval.config import (
 from assay.dialects.lm_eval.contexts import ChatForm, Contexts
 from assay.dialects.lm_eval.differences import TaskTraits, find_differences
 from assay.dialects.lm_eval.documents import ClassSplits, DataPlaces, DatasetLoader, TaskSplits
-from assay.dialects.lm_eval.evaluation import NO_OPTION, ScoringTools, TaskScoring
+from assay.dialects.lm_eval.evaluation import NO_OPTION, ScoringTools, TaskScoring, Thoughts
 from assay.dialects.lm_eval.examples import ORIGINAL_SEED, ExamplePool, build_pool
 from assay.dialects.lm_eval.functions import AuthorFunctions
 from assay.dialects.lm_eval.media import describe_document
@@ -111,14 +111,20 @@ class TaskCompilation:
         has_contexts, has_targets = (
             (False, False) if builds_requests else self._look_at_first(keys, reader, docs[0])
         )
+        sampling = Sampling() if keys.generation is None else self._build_sampling(keys.generation)
+        sampling, thoughts = self._separate_thoughts(sampling)
         scoring = TaskScoring(
-            keys, reader, self._scoring, has_several_contexts=has_contexts, has_several_targets=has_targets
+            keys,
+            reader,
+            self._scoring,
+            has_several_contexts=has_contexts,
+            has_several_targets=has_targets,
+            thoughts=thoughts,
         )
         pool = self._build_pool(keys, examples, n_shots) if n_shots else None
         contexts = Contexts(
             keys, reader, has_several_contexts=has_contexts, system=self._arguments.system_instruction
         )
-        sampling = Sampling() if keys.generation is None else self._build_sampling(keys.generation)
         builder: RequestBuilder | ClassRequestBuilder
         if builds_requests:
             builder = ClassRequestBuilder(own, keys, contexts, self._read_sampling)
@@ -243,6 +249,15 @@ class TaskCompilation:
             seed=settings.seed if temperature > 0 else None,
         )
 
+    def _separate_thoughts(self, sampling: Sampling) -> tuple[Sampling, Thoughts | None]:
+        """Return the sampling of replies that begin with thoughts, which no stop sequence ends."""
+        end = self._arguments.think_end_token
+        if end is None:
+            return sampling, None
+        if self._settings.is_faithful:
+            return sampling, Thoughts(end)
+        return msgspec.structs.replace(sampling, stop=()), Thoughts(end, tuple(sampling.stop))
+
     def _read_sampling(self, given: Mapping[str, Any]) -> Sampling:
         """Return the sampling of a request that a class builds."""
 
@@ -298,7 +313,33 @@ class TaskCompilation:
         for problem in problems.values():
             collected.add(problem)
         collected.raise_if_any()
+        if keys.output_type == MULTIPLE_CHOICE and keys.process_results is None:
+            self._check_golds(keys, samples, documents, scoring)
         return samples, documents
+
+    def _check_golds(
+        self,
+        keys: TaskKeys,
+        samples: Sequence[Sample],
+        documents: Mapping[str, PreparedDocument],
+        scoring: TaskScoring,
+    ) -> None:
+        """Report documents without a right option; raise if no document has one."""
+        lacking = [sample for sample in samples if not sample.gold]
+        if not lacking:
+            return
+        if len(lacking) < len(samples) or self._settings.is_faithful:
+            count = f"{len(lacking):,} of {len(samples):,} documents"
+            self._notes.append(f"{keys.name}: {count} have no right option, so they are never right")
+            return
+        first, key = lacking[0], "doc_to_text" if scoring.has_several_contexts else "doc_to_target"
+        found = scoring.read_target(documents[first.id].doc)
+        given = f"{key} gives {found!r:.60}, and " if key == "doc_to_target" else ""
+        what = (
+            f"no document has a right option: in document 1, {given}the options are {listing(first.choices)}"
+        )
+        fix = f"let {key} give the number of an option, counted from 0, or its text"
+        raise AuthorError(Problem("LMEVAL-006", f"task {keys.name!r}: {what}", fix, keys.where))
 
     def _build_sample(
         self,
@@ -352,7 +393,7 @@ class TaskCompilation:
     ) -> TaskSpec:
         settings = self._settings
         is_cut = settings.limit is not None and settings.limit.is_below(len(docs))
-        name = keys.dataset_name
+        name, end = keys.dataset_name, self._arguments.think_end_token
         recorded = {
             "file": keys.where.path,
             "version": keys.version,
@@ -372,6 +413,7 @@ class TaskCompilation:
             "limit": settings.limit if is_cut else None,
             "system": self._arguments.system_instruction,
             "multi_turn": self._arguments.fewshot_as_multiturn if self._is_chat else None,
+            **({} if end is None else {"think_end_token": end}),
         }
         traits = TaskTraits(
             keys.output_type,
@@ -379,6 +421,7 @@ class TaskCompilation:
             is_chat=settings.is_chat,
             has_limit=settings.limit is not None,
             runs_programs=keys.is_unsafe,
+            has_thoughts=end is not None,
         )
         code = [digest(file.read_bytes()) for file in self._functions.files]
         pool = [digest(describe_document(doc)) for doc in examples]

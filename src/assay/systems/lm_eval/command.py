@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from assay.core.errors import suggest_name
+from assay.core.errors import listing, suggest_name
+from assay.dialects.lm_eval.config import LOGLIKELIHOOD, MULTIPLE_CHOICE
 from assay.dialects.lm_eval.selection import Selection, select_tasks
 from assay.dialects.lm_eval.task_compilation import DIALECT
 from assay.systems.command_line import Subcommand, foreign_command, print_notes
@@ -16,7 +17,8 @@ from assay.systems.flag_table import CommandLine, usage_error
 from assay.systems.lm_eval.config_file import expand_arguments
 from assay.systems.lm_eval.flags import FLAGS, LIST_FLAGS, VALIDATE_FLAGS
 from assay.systems.lm_eval.listing import list_tasks, open_index, validate_tasks
-from assay.systems.lm_eval.names import drop_contained_names, name_datasets, split_tasks
+from assay.systems.lm_eval.local_tokenizer import open_tokenizer
+from assay.systems.lm_eval.names import name_datasets, split_tasks
 from assay.systems.lm_eval.used_flags import UsedFlags, read_flags
 
 
@@ -43,9 +45,9 @@ def lm_eval(line: CommandLine) -> int:
         require_writable(Path(flags.output_path), "--output_path")
     names = split_tasks(flags.tasks)
     index = open_index(flags.include_path, names)
-    names = drop_contained_names(names, index)
     selection = select_tasks(names, index)
     _check_unsafe(selection, is_confirmed=flags.confirm_run_unsafe_code)
+    _check_thinking(selection, used)
     settings = line.build_settings(_build_own_settings(used, selection))
     print_notes((*line.notes, *used.model.notes, *_explain_seed(flags)))
     finished = evaluate_and_show(name_datasets(names, set(index.names)), settings)
@@ -77,6 +79,29 @@ def _check_unsafe(selection: Selection, *, is_confirmed: bool) -> None:
         raise usage_error(what, "add --confirm_run_unsafe_code if that is acceptable")
 
 
+def _check_thinking(selection: Selection, used: UsedFlags) -> None:
+    if not used.model.thinks:
+        return
+    kinds = (MULTIPLE_CHOICE, LOGLIKELIHOOD)
+    scored = [task.name for task in selection.tasks if task.config.get("output_type") in kinds]
+    if scored:
+        what = f"--model_args enable_thinking=True: {listing(scored, at_most=3)} score given answers"
+        raise usage_error(what, "remove enable_thinking, or name only tasks that generate replies")
+
+
+def _read_think_end(used: UsedFlags) -> str | None:
+    """Return the text after which an answer begins; a number is that of a token."""
+    end = used.model.think_end_token
+    if not isinstance(end, int):
+        return end
+    tokenizer = open_tokenizer(used.model)
+    text = None if tokenizer is None else tokenizer.find_text(end)
+    if not text:
+        what = f"--model_args think_end_token={end}: no token with this number is part of a reply's text"
+        raise usage_error(what, "give the text: --model_args think_end_token='</think>'")
+    return text
+
+
 def _build_dataset_args(used: UsedFlags, selection: Selection) -> dict[str, str]:
     """Return the arguments of task files that the flags set."""
     flags, length = used.flags, used.model.max_gen_toks
@@ -88,6 +113,7 @@ def _build_dataset_args(used: UsedFlags, selection: Selection) -> dict[str, str]
         "fewshot_as_multiturn": "false" if flags.fewshot_as_multiturn is False else None,
         "system_instruction": flags.system_instruction,
         "gen_kwargs": json.dumps(used.generation) if used.generation else None,
+        "think_end_token": _read_think_end(used),
         "max_gen_toks": None if length is None else str(length),
         "samples": None if flags.samples is None else json.dumps(_read_samples(flags.samples, selection)),
         "limit_share": str(flags.limit) if flags.limit is not None and flags.limit < 1 else None,

@@ -24,6 +24,10 @@ class LocalTokenizer:
             return prompt
         return "".join(token.text for token in self._model.tokens(Generate(prompt, Sampling())))
 
+    def find_text(self, token_id: int) -> str | None:
+        """Return the text of a token in a reply; None if replies do not show it."""
+        return self._model.find_reply_text(token_id)
+
     def describe(self, *, is_chat: bool) -> dict[str, Any]:
         """Return the keys of the results file that depend on the tokenizer."""
         tokens = self._model.special_tokens()

@@ -13,7 +13,7 @@ from assay.core.request import Kind, Request
 from assay.core.response import Failure
 from assay.core.task import AnsweredRequest
 from assay.dialects.lm_eval.config import GENERATE_UNTIL, ROLLING
-from assay.dialects.lm_eval.evaluation import UNCONDITIONAL, collect_replies
+from assay.dialects.lm_eval.evaluation import UNCONDITIONAL
 from assay.dialects.lm_eval.selection import SelectedGroup
 from assay.dialects.lm_eval.task import LmEvalTask
 from assay.results.exchange.lm_eval_files import (
@@ -72,7 +72,7 @@ class TaskLog:
             for ask in asks
             if (response := responses.get(ask.id)) is not None
         ]
-        collected = collect_replies(answers)
+        collected = self._task.scoring.collect_replies(answers)
         replies: list[list[Any]] = [[] for _ in asks] if isinstance(collected, Failure) else collected
         prepared = self._task.document(sample_id)
         values = {} if isinstance(collected, Failure) else self._score(prepared.doc, replies)
@@ -110,7 +110,11 @@ class TaskLog:
             if not self._options.is_scored:
                 values[name], stderrs[name] = BYPASSED, NO_STDERR
                 continue
-            values[name] = aggregate(items)
+            try:
+                values[name] = aggregate(items)
+            except RAISED_BY_AUTHORS as error:
+                reraise_interrupt(error)  # The run has reported it.
+                continue
             stderr = estimate_stderr(metric, aggregate, items, self._options.iterations)
             stderrs[name] = NO_STDERR if stderr is None else stderr
         names = list(dict.fromkeys(entry.name for entry in keys.metrics)) if self._options.is_scored else []

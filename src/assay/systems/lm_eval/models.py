@@ -58,18 +58,12 @@ _UNSUPPORTED = {
 """Models of the original that Assay does not have, and what to use instead."""
 
 _ONE_BOS = "Assay adds the BOS token as the model's tokenizer does; remove it"
-_OWN_THINKING = (
-    "give the model a template that decides it: --model_args chat_template=FILE; with a server: "
-    "'extra.chat_template_kwargs={\"enable_thinking\":false}'"
-)
+_OWN_TEXTS = "the server encodes texts; remove it"
 _FP32 = "log-probabilities are always computed in float32; remove it"
 _REJECTED: Mapping[str, str] = {
-    "add_bos_token": _ONE_BOS,
+    "add_bos_token": _OWN_TEXTS,
     "prefix_token_id": _ONE_BOS,
     "custom_prefix_token_id": _ONE_BOS,
-    "think_end_token": _OWN_THINKING,
-    "enable_thinking": _OWN_THINKING,
-    "chat_template_args": _OWN_THINKING,
     "softmax_dtype": _FP32,
     "mixed_precision_dtype": "use dtype",
     "subfolder": "name the folder itself as pretrained",
@@ -91,9 +85,7 @@ _SAME_WHEN: Mapping[str, tuple[Any, ...]] = {
     "subfolder": ("", None),
     "autogptq": (False,),
     "gptqmodel": (False,),
-    "add_bos_token": (None,),
-    "chat_template_args": ({}, None),
-    **dict.fromkeys(("think_end_token", "enable_thinking", "delta", "prefix_token_id"), (None,)),
+    **dict.fromkeys(("delta", "prefix_token_id"), (None,)),
 }
 """Values of rejected arguments that are the same as omitting them."""
 _OWN_TOKENS = "the tokens of the model's own tokenizer are used"
@@ -145,6 +137,8 @@ _KNOWN: Mapping[str, tuple[str, ...]] = {
     _MOCK: ("answer", "chat", "delay_ms", "fail_every", "context_length"),
 }
 _NAMES = ("pretrained", "model", "base_url", "gguf_file")
+TEMPLATE_SWITCHES = {"true": True, "default": True, "false": False}
+"""Values of --apply_chat_template that name no template."""
 
 
 class ResolvedModel(NamedTuple):
@@ -156,6 +150,10 @@ class ResolvedModel(NamedTuple):
     """Settings of the run that its arguments set."""
     max_gen_toks: int | None
     """The length of replies for tasks that do not set one."""
+    thinks: bool
+    """Whether the chat template lets the model think before it answers."""
+    think_end_token: str | int | None
+    """The text, or the token's number, after which its answer begins."""
     notes: tuple[str, ...]
 
     @property
@@ -170,6 +168,8 @@ def resolve_model(flags: argparse.Namespace, given: Mapping[str, Any]) -> Resolv
     backend, builder = _find_backend(name)
     values = {key: value for key, value in given.items() if key not in ("batch_size", "max_batch_size")}
     length = values.pop("max_gen_toks", None)
+    think_end = values.pop("think_end_token", None)
+    variables = _pop_template_variables(values)
     settings: dict[str, Any] = {}
     if backend == _VLLM and (n_replicas := values.pop("data_parallel_size", 1)) not in (1, None):
         settings["workers"] = int(n_replicas)
@@ -194,8 +194,47 @@ def resolve_model(flags: argparse.Namespace, given: Mapping[str, Any]) -> Resolv
         args.setdefault("api", _SERVERS[name].api)
     if name == _DUMMY:
         args.setdefault("answer", _DUMMY_ANSWER)
+    if variables and backend != _MOCK:
+        args[f"{EXTRA if backend == _API else ''}chat_template_kwargs"] = format_value(variables)
+    if (template := find_template_name(flags.apply_chat_template)) is not None:
+        _require_own_template(template, backend)
+        args.setdefault("chat_template", template)
+    thinks = bool(variables.get("enable_thinking"))
+    _check_thinking(think_end, backend, thinks=thinks)
     args |= _read_hardware_flags(flags, given, backend, notes)
-    return ResolvedModel(full, args, settings, None if length is None else int(length), tuple(notes))
+    length = None if length is None else int(length)
+    return ResolvedModel(full, args, settings, length, thinks, think_end, tuple(notes))
+
+
+def find_template_name(given: str | bool | None) -> str | None:
+    """Return the template that --apply_chat_template names; None if it names none."""
+    return given if isinstance(given, str) and given.lower() not in TEMPLATE_SWITCHES else None
+
+
+def _pop_template_variables(values: dict[str, Any]) -> dict[str, Any]:
+    """Remove the arguments that set variables of the chat template; return these variables."""
+    given = values.pop("chat_template_args", None) or {}
+    if not isinstance(given, Mapping):
+        what = f"--model_args chat_template_args={given!r:.60}, expected a dict"
+        raise usage_error(what, """write --model_args '{"chat_template_args": {"enable_thinking": false}}'""")
+    thinks = values.pop("enable_thinking", None)
+    return {**given, **({} if thinks is None else {"enable_thinking": thinks})}
+
+
+def _require_own_template(name: str, backend: str) -> None:
+    if backend in (_API, _MOCK):
+        what = f"--apply_chat_template {name}: a server has its own chat template"
+        raise usage_error(what, "write --apply_chat_template without a name")
+
+
+def _check_thinking(end: Any, backend: str, *, thinks: bool) -> None:
+    if thinks and end is None:
+        what = "--model_args enable_thinking=True: where the thoughts end is unknown"
+        raise usage_error(what, "add think_end_token, such as --model_args think_end_token='</think>'")
+    is_number = isinstance(end, int) and not isinstance(end, bool) and backend not in (_API, _MOCK)
+    if end is not None and not is_number and not (isinstance(end, str) and end):
+        what = f"--model_args think_end_token={end!r:.60}, expected a text"
+        raise usage_error(what, "write --model_args think_end_token='</think>'")
 
 
 def _find_backend(name: str) -> tuple[str, Callable[[str, dict[str, Any]], str]]:

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from assay.dialects.lm_eval.detect import PREFIX
-from assay.dialects.lm_eval.selection import select_tasks
-from assay.dialects.lm_eval.task_index import TaskIndex
 from assay.systems.flag_table import usage_error
 
 _SUFFIXES = (".yaml", ".yml")
@@ -28,22 +26,6 @@ def split_tasks(values: Sequence[str] | None) -> list[str]:
     if not names:
         raise usage_error("no task is named", "add --tasks NAME; `assay as lm_eval ls tasks` lists the names")
     return list(dict.fromkeys(names))
-
-
-def drop_contained_names(names: Sequence[str], index: TaskIndex) -> list[str]:
-    """Return the names without those whose tasks are all in another one, such as a group's own task."""
-    if len(names) < 2:
-        return list(names)
-    tasks = {name: {task.name for task in select_tasks([name], index).tasks} for name in names}
-    return [
-        name
-        for at, name in enumerate(names)
-        if not any(
-            tasks[name] < tasks[other] or (tasks[name] == tasks[other] and names.index(other) < at)
-            for other in names
-            if other != name
-        )
-    ]
 
 
 def name_datasets(tasks: Sequence[str], known: set[str]) -> tuple[str, ...]:

@@ -7,12 +7,10 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from assay.systems.flag_table import usage_error
-from assay.systems.lm_eval.models import ResolvedModel, find_logged_name, resolve_model
+from assay.systems.lm_eval.models import TEMPLATE_SWITCHES, ResolvedModel, find_logged_name, resolve_model
 from assay.systems.lm_eval.pairs import parse_pairs
 
 _CHAT_ONLY = ("local-chat-completions", "openai-chat-completions")
-_SWITCHES = {"true": True, "default": True, "false": False}
-"""Values of --apply_chat_template."""
 
 
 class UsedFlags(NamedTuple):
@@ -53,7 +51,7 @@ def read_flags(flags: argparse.Namespace) -> UsedFlags:
 
 def parse_template_switch(given: str | bool | None) -> bool:
     """Return whether --apply_chat_template is on."""
-    return _SWITCHES.get(given.lower(), True) if isinstance(given, str) else bool(given)
+    return TEMPLATE_SWITCHES.get(given.lower(), True) if isinstance(given, str) else bool(given)
 
 
 def _check_flags(flags: argparse.Namespace) -> None:
@@ -75,8 +73,3 @@ def _check_flags(flags: argparse.Namespace) -> None:
     if flags.model in _CHAT_ONLY and not applies:
         what = f"--model {flags.model} accepts only conversations, but --apply_chat_template is not set"
         raise usage_error(what, "add --apply_chat_template, or use --model local-completions")
-    if isinstance(flags.apply_chat_template, str) and flags.apply_chat_template.lower() not in _SWITCHES:
-        what = f"--apply_chat_template {flags.apply_chat_template}: named templates are not supported"
-        raise usage_error(
-            what, "write the flag alone, or --model_args chat_template=FILE for another template"
-        )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from assay.backends.hf.backend import HfBackend
 from assay.backends.hf.gguf_header import NotGguf, read_header
 from assay.backends.local.model_files import FolderFiles, GgufFiles, hash_file, hash_files
 from assay.backends.registry import open_backend
@@ -100,6 +101,32 @@ def test_template_file_replaces_the_models_own(tmp_path: Path) -> None:
     assert plain.identity().digest != dressed.identity().digest
     with pytest.raises(BackendError, match="MODEL-003"):
         open_backend(where, {"chat_template": str(tmp_path / "absent")})
+
+
+def test_a_named_template_is_one_of_the_models_own(tmp_path: Path) -> None:
+    where = folder(tmp_path)
+    templates = [{"name": name, "template": f"{{{{ '{name}' }}}}"} for name in ("default", "rag")]
+    (where / "tokenizer_config.json").write_text(json.dumps({"chat_template": templates}))
+    (where / "additional_chat_templates").mkdir()
+    (where / "additional_chat_templates" / "tools.jinja").write_text("{{ 'tools' }}")
+    assert sorted(FolderFiles(where).named_templates) == ["default", "rag", "tools"]
+    default = HfBackend(str(where), {}).identity().template
+    named = [HfBackend(str(where), {"chat_template": name}) for name in ("rag", "tools")]
+    assert len({default, *(backend.identity().template for backend in named)}) == 3
+    with pytest.raises(BackendError, match=r"no chat template 'rga'.* 'default', 'rag', 'tools'"):
+        HfBackend(str(where), {"chat_template": "rga"}).card  # noqa: B018
+
+
+def test_variables_of_the_template_are_part_of_the_identity(tmp_path: Path) -> None:
+    where = str(folder(tmp_path))
+    args = {"chat_template_kwargs": '{"enable_thinking": false}', "add_bos_token": "false"}
+    assert HfBackend(where, args).identity().args == {
+        "chat_template_kwargs": '{"enable_thinking":false}',
+        "add_bos_token": False,
+    }
+    for text, what in (("[]", "not a JSON object"), ('{"messages": 1}', "Assay sets 'messages' itself")):
+        with pytest.raises(BackendError, match=what):
+            HfBackend(where, {"chat_template_kwargs": text})
 
 
 def test_identity_follows_every_byte_and_no_name(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from assay.backends.hf.loading import load_tokenizer
 from assay.backends.local.label_spellings import EncodedLabels
 from assay.backends.local.tokenization import EncodedSpan, Tokenization
+from assay.core.errors import BackendError
 from assay.core.prompt import Message
 from assay.core.request import Generate, Labels, Sampling, Span
 from assay.core.response import Failure
@@ -247,3 +248,17 @@ def test_tokens_for_people(make_model: MakeModel) -> None:
     assert not any(token.is_scored for token in asked)
     assert tokenization.tokens(Labels("Answer: ", (("A",), ("B",))))[-1].text == ":"
     assert tokenization.tokens(Span("", 0)) == []
+
+
+def test_the_bos_token_can_be_added_or_omitted(make_model: MakeModel) -> None:
+    tokenizer = load_tokenizer(make_model(adds_bos=True))
+    own, with_bos, without = (
+        Tokenization(tokenizer, adds_bos=adds).prompts(["hello"])[0] for adds in (None, True, False)
+    )
+    assert isinstance(without, tuple)
+    assert own == with_bos == (tokenizer.bos_token_id, *without)
+
+
+def test_a_bos_token_that_does_not_exist_is_an_error(make_model: MakeModel) -> None:
+    with pytest.raises(BackendError, match="the tokenizer has no BOS token"):
+        Tokenization(load_tokenizer(make_model(adds_bos=False)), adds_bos=True)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import json
+import math
 import random
+import wave
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +18,7 @@ import pytest
 from assay.app.lm_eval_tasks import build_lm_eval_tools
 from assay.core.compilation import Compilation
 from assay.core.errors import AssayError
-from assay.core.media import Image, Text
+from assay.core.media import Image, Medium, Text
 from assay.core.method import Method
 from assay.core.prompt import Message
 from assay.core.request import Generate, Request, Span
@@ -21,6 +26,7 @@ from assay.core.response import Completion, Failure, Finish, Likelihood, Outcome
 from assay.core.task import AnsweredRequest, ComponentSpec, TaskSettings
 from assay.dialects.lm_eval.compile import compile_task_files
 from assay.dialects.lm_eval.evaluation import Evaluation
+from assay.dialects.lm_eval.media import describe_document, read_medium
 from assay.dialects.lm_eval.task import LmEvalTask
 
 pytest.importorskip("datasets")
@@ -262,3 +268,109 @@ def shuffle(docs):
     numbers = [generator.randrange(1000) for _ in range(3 * len(ROWS))]
     # Once for the examples, once for the checks, and then for the requests.
     assert list_requests(task)[0].ask.prompt == f"Capital of France? {numbers[2 * len(ROWS)]}"
+
+
+CHOICES = """
+from lm_eval.api.task import MultipleChoiceTask, PerplexityTask
+
+
+class Letters(MultipleChoiceTask):
+    VERSION = 1
+
+    def download(self, *args, **kwargs):
+        self.rows = [{"q": "Which is a vowel?", "choices": ["bcd", "a"], "gold": 1}]
+
+    def has_training_docs(self):
+        return False
+
+    def has_validation_docs(self):
+        return False
+
+    def has_test_docs(self):
+        return True
+
+    def test_docs(self):
+        return self.rows
+
+    def doc_to_text(self, doc):
+        return doc["q"]
+
+
+class Pages(PerplexityTask):
+    VERSION = 1
+
+    def download(self, *args, **kwargs):
+        self.rows = ["one two three", "four"]
+
+    def has_validation_docs(self):
+        return False
+
+    def has_test_docs(self):
+        return True
+
+    def test_docs(self):
+        return self.rows
+"""
+
+
+def test_a_class_of_options_asks_for_each(folder: Path) -> None:
+    task = compile_in(folder, "task: letters\nclass: !function tasks.Letters\n", tasks=CHOICES).task
+    requests = list_requests(task)
+    assert [request.ask for request in requests] == [
+        Span("Which is a vowel? bcd", 17),
+        Span("Which is a vowel? a", 17),
+    ]
+    sums = [Likelihood(total, 1, 1, 1, False, 1) for total in (-3.0, -2.0)]
+    evaluation = read_evaluation(task)
+    (sample,) = task.samples()
+    # The first option is more likely for each of its three characters.
+    assert evaluation.values(sample, answer(requests, sums)) == {"acc": 1.0, "acc_norm": 0.0}
+    assert evaluation.aggregation()["acc"]([1.0, 0.0]) == 0.5
+
+
+def test_a_class_of_texts_scores_whole_texts(folder: Path) -> None:
+    task = compile_in(folder, "task: pages\nclass: !function tasks.Pages\n", tasks=CHOICES).task
+    (request,) = list_requests(task)
+    assert isinstance(request.ask, Span)
+    assert (request.ask.prompt, request.ask.windows is not None) == ("one two three", True)
+    evaluation, sample = read_evaluation(task), next(iter(task.samples()))
+    values = evaluation.values(sample, answer([request], [Likelihood(-6.0, 3, 13, 13, None, 1)]))
+    assert values == {
+        "word_perplexity": (-6.0, 3),
+        "byte_perplexity": (-6.0, 13),
+        "bits_per_byte": (-6.0, 13),
+    }
+    assert evaluation.aggregation()["word_perplexity"]([(-6.0, 3)]) == pytest.approx(math.exp(2))
+    assert evaluation.higher_is_better()["bits_per_byte"] is False
+
+
+def test_decoded_images_become_files(folder: Path) -> None:
+    image_file = pytest.importorskip("PIL.Image")
+    part = read_medium(image_file.new("RGB", (3, 2), (255, 0, 0)), Medium.IMAGE)
+    assert isinstance(part, Image)
+    shown = image_file.open(io.BytesIO(read_bytes(part)))
+    assert (shown.format, shown.size, shown.getpixel((0, 0))) == ("PNG", (3, 2), (255, 0, 0))
+    assert describe_document({"picture": shown})["picture"].startswith("[image 3x2 ")
+
+
+@pytest.mark.parametrize("kind", ["array", "bytes", "decoder"])
+def test_decoded_clips_become_wave_files(kind: str) -> None:
+    numpy = pytest.importorskip("numpy")
+    wave_data = numpy.array([0.0, 0.5, -1.0, 2.0])
+    value: Any = {"array": wave_data, "sampling_rate": 8000}
+    clip = read_medium(value, Medium.AUDIO)
+    if kind == "bytes":
+        value = {"bytes": read_bytes(clip), "path": None}
+    if kind == "decoder":  # As a version of `datasets` gives it that decodes when it is asked.
+        channel = SimpleNamespace(numpy=lambda: wave_data)
+        value = SimpleNamespace(get_all_samples=lambda: SimpleNamespace(data=[channel], sample_rate=8000))
+    part = read_medium(value, Medium.AUDIO)
+    with wave.open(io.BytesIO(read_bytes(part))) as stream:
+        assert (stream.getframerate(), stream.getnchannels(), stream.getsampwidth()) == (8000, 1, 2)
+        frames = numpy.frombuffer(stream.readframes(4), dtype="<i2")
+    assert frames.tolist() == [0, 16383, -32767, 32767]
+
+
+def read_bytes(part: Any) -> bytes:
+    """Return the data inside a part of a message."""
+    return base64.b64decode(part.data)

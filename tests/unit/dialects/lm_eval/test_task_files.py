@@ -11,12 +11,12 @@ import pytest
 
 from assay.app.lm_eval_tasks import build_lm_eval_tools, find_task_folders, load_task_index
 from assay.core.compilation import Compilation
-from assay.core.errors import AssayError
+from assay.core.errors import AssayError, UsageError
 from assay.core.limit import Limit
 from assay.core.method import Method
 from assay.core.request import Generate, Labels, Request, Span
 from assay.core.response import Completion, Finish, Likelihood, Outcome, Output, Response
-from assay.core.task import AnsweredRequest, TaskSettings
+from assay.core.task import AnsweredRequest, TaskSettings, TaskSpec
 from assay.dialects.lm_eval.compile import build_summary_groups, compile_task_files
 from assay.dialects.lm_eval.detect import is_task_file, split_names
 from assay.dialects.lm_eval.evaluation import Evaluation
@@ -254,11 +254,48 @@ def test_a_group_weights_tasks_by_their_size(write: Callable[..., Path], tmp_pat
     index = load_task_index(find_task_folders((str(tmp_path),), {}))
     selection = select_tasks(["both"], index)
     assert [task.name for task in selection.tasks] == ["capitals", "others"]
-    (made,) = build_summary_groups(
-        selection, {"capitals": 3, "others": 1}, {"capitals": ["acc"], "others": ["acc"]}
-    )
+    (made,) = build_summary_groups(selection, [describe_task("capitals", 3), describe_task("others", 1)])
     assert (made.name, made.metric, made.joining) == ("both", "acc", "weighted_average")
     assert made.weights == {"capitals": 3.0, "others": 1.0}
+
+
+def test_a_group_has_one_score_for_each_filter(write: Callable[..., Path], tmp_path: Path) -> None:
+    write(CHOICE, name="one.yaml")
+    write(CHOICE.replace("capitals", "others"), name="two.yaml")
+    group = "group: both\ntask: [capitals, others]\n"
+    write(group + "aggregate_metric_list: [{metric: acc, weight_by_size: false}]\n", name="group.yaml")
+    selection = select_tasks(["both"], load_task_index(find_task_folders((str(tmp_path),), {})))
+    two = describe_task("capitals", 3, ["acc,loose", "acc,strict"], ["loose", "strict"])
+    strict, loose = two, describe_task("others", 1, ["acc"], ["strict"])
+    made = build_summary_groups(selection, [strict, loose])
+    assert [(one.metric, one.subsets) for one in made] == [
+        ("acc,loose", (("capitals", "acc,loose"),)),
+        ("acc,strict", (("capitals", "acc,strict"), ("others", "acc"))),
+    ]
+
+
+def describe_task(
+    name: str, n_samples: int, metrics: Sequence[str] = ("acc",), filters: Sequence[str] = ("none",)
+) -> TaskSpec:
+    settings = {"metrics": list(metrics), "filters": list(filters)}
+    return TaskSpec(name, "lm_eval", "both", "", (Method.PPL,), n_samples, n_samples, settings)
+
+
+def test_overlapping_groups_run_each_task_once(write: Callable[..., Path], tmp_path: Path) -> None:
+    write(CHOICE, name="one.yaml")
+    write(CHOICE.replace("capitals", "others"), name="two.yaml")
+    write("group: both\ntask: [capitals, others]\n", name="both.yaml")
+    write("group: some\ntask: [others]\n", name="some.yaml")
+    write("group: shots\ntask: [{task: others, num_fewshot: 2}]\n", name="shots.yaml")
+    index = load_task_index(find_task_folders((str(tmp_path),), {}))
+    selection = select_tasks(["both", "some", "capitals"], index)
+    assert [task.name for task in selection.tasks] == ["capitals", "others"]
+    assert [group.name for group in selection.groups] == ["both", "some"]
+    with pytest.raises(UsageError) as raised:
+        select_tasks(["both", "shots"], index)
+    assert str(raised.value.problems[0].what) == (
+        "the task 'others' is in 'both' and in 'shots' with different values of 'num_fewshot'"
+    )
 
 
 def test_includes_and_patterns(write: Callable[..., Path], tmp_path: Path) -> None:
@@ -337,3 +374,40 @@ def test_a_method_that_does_not_fit(write: Callable[..., Path]) -> None:
 def test_a_limit_keeps_the_first(write: Callable[..., Path]) -> None:
     (one,) = compile_file(write(CHOICE), limit=Limit(2, "first"))
     assert [sample.fields["q"] for sample in one.task.samples()] == [row["q"] for row in ROWS[:2]]
+
+
+def test_thoughts_are_not_part_of_the_answer(write: Callable[..., Path]) -> None:
+    path = write(TEXT + "generation_kwargs: {until: ['.']}\n", [{"q": "2 + 2?", "answer": "4"}])
+    arguments = {"think_end_token": "</think>"}
+    (one,) = compile_file(path, dataset_args=arguments)
+    (request,) = first_requests(one)
+    assert isinstance(request.ask, Generate)
+    assert request.ask.sampling.stop == ()  # A stop sequence would end the thoughts.
+    assert score(one, lambda _: reply("Two. And two.</think> 4. Done"))["exact_match"] == 1.0
+    (faithful,) = compile_file(path, dataset_args=arguments, is_faithful=True)
+    (request,) = first_requests(faithful)
+    assert isinstance(request.ask, Generate)
+    assert request.ask.sampling.stop == (".",)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ("doc_to_target: answer", "doc_to_target: anser", "doc_to_target gives 'anser'"),
+        ("doc_to_target: answer", 'doc_to_target: "{{7}}"', "doc_to_target gives 7"),
+    ],
+)
+def test_a_task_without_any_right_option_is_an_error(
+    write: Callable[..., Path], old: str, new: str, what: str
+) -> None:
+    with pytest.raises(AssayError) as raised:
+        compile_file(write(CHOICE.replace(old, new), ROWS))
+    assert f"no document has a right option: in document 1, {what}" in raised.value.problems[0].what
+
+
+@pytest.mark.parametrize("step", ["regex_pattern: '(a'", "regexp: a"])
+def test_wrong_arguments_of_a_filter_are_an_error(write: Callable[..., Path], step: str) -> None:
+    keys = f"filter_list: [{{name: x, filter: [{{function: regex, {step}}}]}}]\n"
+    with pytest.raises(AssayError) as raised:
+        compile_file(write(TEXT + keys, [{"q": "2 + 2?", "answer": "4"}]))
+    assert "filter 'x': the step regex with" in raised.value.problems[0].what

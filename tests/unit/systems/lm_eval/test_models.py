@@ -101,8 +101,10 @@ def test_arguments_without_effect_are_noted() -> None:
 @pytest.mark.parametrize(
     ("model", "args", "what"),
     [
-        ("hf", "pretrained=/m,enable_thinking=True", "enable_thinking=True is not supported"),
-        ("hf", "pretrained=/m,add_bos_token=True", "add_bos_token=True is not supported"),
+        ("hf", "pretrained=/m,enable_thinking=True", "where the thoughts end is unknown"),
+        ("hf", "pretrained=/m,chat_template_args=on", "chat_template_args='on', expected a dict"),
+        ("local-chat-completions", "model=m,base_url=http://h/v1,think_end_token=5", "=5, expected a text"),
+        ("local-completions", "model=m,base_url=http://h/v1,add_bos_token=True", "add_bos_token=True"),
         ("hf", "pretrained=/m,tokenizer=/other", "not the tokenizer of /m"),
         ("hf", "pretrained=/m,backend=seq2seq", "encoder-decoder"),
         ("hf", "pretrained=/m,devise=cpu", "did you mean 'device'"),
@@ -113,6 +115,34 @@ def test_arguments_without_effect_are_noted() -> None:
 def test_what_cannot_be_honoured_is_an_error(model: str, args: str, what: str) -> None:
     with pytest.raises(UsageError, match=what.replace("(", r"\(")):
         resolve(model, args)
+
+
+@pytest.mark.parametrize(
+    ("model", "args", "expected"),
+    [
+        ("hf", "pretrained=/m", {"chat_template_kwargs": '{"enable_thinking": false}'}),
+        ("smollm2", "", {"chat_template_kwargs": '{"enable_thinking": false}'}),
+        (
+            "local-chat-completions",
+            "model=m,base_url=http://h/v1",
+            {"extra.chat_template_kwargs": '{"enable_thinking": false}', "api": "chat"},
+        ),
+    ],
+)
+def test_variables_of_the_chat_template(model: str, args: str, expected: dict[str, str]) -> None:
+    assert resolve(model, f"{args},enable_thinking=False".lstrip(",")).args == expected
+    both = resolve(model, f"{args},enable_thinking=True,chat_template_args={{'a':1}},think_end_token=</t>")
+    (variables,) = (value for name, value in both.args.items() if name.endswith("chat_template_kwargs"))
+    assert variables == '{"a": 1, "enable_thinking": true}'
+    assert (both.thinks, both.think_end_token) == (True, "</t>")
+
+
+def test_a_named_template_and_the_bos_token() -> None:
+    found = resolve("hf", "pretrained=/m,add_bos_token=True", "--apply_chat_template", "rag")
+    assert found.args == {"add_bos_token": "true", "chat_template": "rag"}
+    assert resolve("hf", "pretrained=/m", "--apply_chat_template").args == {}
+    with pytest.raises(UsageError, match="a server has its own chat template"):
+        resolve("local-completions", "model=m,base_url=http://h/v1", "--apply_chat_template", "rag")
 
 
 def test_a_rejected_secret_is_not_repeated() -> None:
