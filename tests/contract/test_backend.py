@@ -19,6 +19,7 @@ from assay.core.response import Completion, Failure, LabelProbs, Likelihood, Out
 from fakes import openai_server
 from fakes.generate_server import generating
 from fakes.infer_server import serving, small_model
+from fakes.provider_servers import providing
 from fakes.scoring_server import scoring
 from fakes.tiny_models import write_tiny_model
 from fakes.vllm_here import SETTINGS, require_vllm
@@ -50,6 +51,8 @@ BACKENDS = [
     pytest.param(("openai, scoring", {}), id="openai, scoring"),
     pytest.param(("tgi", {}), id="tgi"),
     pytest.param(("triton", {}), id="triton"),
+    pytest.param(("anthropic", {}), id="anthropic"),
+    pytest.param(("gemini", {}), id="gemini"),
     pytest.param(("vllm", SETTINGS), id="vllm", marks=pytest.mark.slow),
 ]
 _IN_WORKERS = {
@@ -78,6 +81,13 @@ def generating_url() -> Iterator[str]:
     """A server with TGI's protocol and Triton's."""
     with generating() as server:
         yield server.url
+
+
+@pytest.fixture(scope="module")
+def provider_urls() -> Iterator[dict[str, str]]:
+    """Servers with the protocols of Anthropic and Gemini."""
+    with providing("anthropic") as anthropic, providing("gemini") as gemini:
+        yield {"anthropic": anthropic.url, "gemini": gemini.url}
 
 
 @pytest.fixture(scope="module")
@@ -117,6 +127,8 @@ def backend(request: pytest.FixtureRequest) -> Backend:
         name = f"openai:any@{request.getfixturevalue('openai_url')}"
     elif name in ("tgi", "triton"):
         name = f"{name}:llm@{request.getfixturevalue('generating_url')}"
+    elif name in ("anthropic", "gemini"):
+        name = f"{name}:any@{request.getfixturevalue('provider_urls')[name]}"
     elif name == "openai, scoring":
         name = request.getfixturevalue("scoring_model")
     elif name == "vllm":

@@ -8,7 +8,7 @@ from contextlib import closing
 import msgspec
 
 from assay.app.offline.watch import offline_watch
-from assay.app.open_model import open_in_process
+from assay.app.open_model import open_recorded_model
 from assay.app.settings import RunSettings
 from assay.core.model import Token
 from assay.core.ports import Backend
@@ -65,7 +65,7 @@ def explain(run: StoredRun, wanted: str, *, with_tokens: bool, offline: bool = F
     with offline_watch(RunSettings(model=model, offline=offline or was_offline)) as watch:
         watch.seal()
         commit = run.manifest.model.commit
-        with closing(open_in_process(model, settings["model_args"].value, commit=commit)) as backend:
+        with closing(open_recorded_model(settings, commit)) as backend:
             return Explanation(record, _explain_asks(record, responses, scores, backend), scores)
 
 

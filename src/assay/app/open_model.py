@@ -13,14 +13,16 @@ from assay.app.settings import RunSettings
 from assay.app.worker import WorkerSetup
 from assay.backends.arguments import read_arguments
 from assay.backends.local.local_model import LocalModel
-from assay.backends.registry import SERVERS, open_backend, open_pinned
+from assay.backends.problems import argument_error, thinking_error
+from assay.backends.registry import LOCAL, SERVERS, THINKING, open_backend, open_pinned
 from assay.backends.workers.gpus import VISIBLE, assign_gpus, list_gpus
 from assay.backends.workers.messages import WorkerGroup
 from assay.backends.workers.pool import WorkersBackend
 from assay.backends.workers.resource_shares import Placement
 from assay.backends.workers.worker_process import ProcessWorkerGroup, python_path
-from assay.core.errors import Problem, UsageError, suggest_name
+from assay.core.errors import Problem, UsageError, listing, suggest_name
 from assay.core.ports import Backend
+from assay.core.run import Setting
 
 RAY = "ray"
 WORKER_COMMAND = ("-m", "assay.app.worker")
@@ -30,6 +32,7 @@ _THREADS = "OMP_NUM_THREADS"
 
 def open_model(values: RunSettings) -> Backend:
     """Return the model of a run, wherever it runs. Checks files and packages; loads nothing."""
+    values = _set_batch(_set_thinking(values))
     if values.workers is None and values.on is None:
         _reject_placement(values.model_args)
         return open_backend(values.model, values.model_args, concurrency=values.concurrency)
@@ -59,12 +62,53 @@ def open_model(values: RunSettings) -> Backend:
     return WorkersBackend(model, workers, silence_s=values.worker_timeout)
 
 
+def _set_thinking(values: RunSettings) -> RunSettings:
+    """Return the settings with the model arguments that `--thinking` and `--fidelity` set."""
+    name = values.model.partition(":")[0]
+    args = values.model_args
+    if values.thinking is not None:
+        if name not in THINKING:
+            what = (
+                f"--thinking {values.thinking}: {name} has no chat template, so it cannot be asked to think"
+            )
+            raise thinking_error(what, f"remove --thinking, or choose one of: {listing(THINKING)}")
+        if args.get("thinking", values.thinking) != values.thinking:
+            what = f"--thinking {values.thinking} and the model argument thinking={args['thinking']} differ"
+            raise argument_error(what, "use only one of them")
+        args = {**args, "thinking": values.thinking}
+    elif values.fidelity == "faithful" and name in (*LOCAL, "openai") and "thinking" not in args:
+        # The originals score whatever a model writes, including its thoughts.
+        args = {"thoughts": "inline", **args}
+    return msgspec.structs.replace(values, model_args=args)
+
+
+def _set_batch(values: RunSettings) -> RunSettings:
+    """Return the settings with the model argument that `--batch` sets."""
+    if not values.batch:
+        return values
+    name = values.model.partition(":")[0]
+    if name not in SERVERS:
+        what = f"--batch: {name} is not a provider with a batch endpoint"
+        raise argument_error(what, "remove --batch, or use openai:MODEL@URL or anthropic:MODEL")
+    # A fresh run must not use the batches of an earlier one.
+    args = {"batch": "new" if values.fresh else "resume", **values.model_args}
+    return msgspec.structs.replace(values, model_args=args)
+
+
 def _reject_placement(args: Mapping[str, str]) -> None:
     """Raise if arguments set the resources of workers but there are none."""
     for name in Placement.__struct_fields__:
         if name in args:
             what = f"{name}={args[name]} sets the resources of each worker, but this run has no workers"
             raise UsageError(Problem("WORKER-002", what, f"add --workers N or --on ray, or remove {name}"))
+
+
+def open_recorded_model(settings: Mapping[str, Setting], commit: str | None) -> Backend:
+    """Return the model of a stored run in this process, so that it reads prompts as in the run."""
+    model, args = settings["model"].value, settings["model_args"].value
+    if (thinking := settings.get("thinking")) is not None and thinking.value is not None:
+        args = {**args, "thinking": thinking.value}
+    return open_in_process(model, args, commit=commit)
 
 
 def open_in_process(model: str, args: Mapping[str, str], *, commit: str | None = None) -> Backend:

@@ -108,6 +108,8 @@ def _is_run_of(run: StoredRun, datasets: tuple[str, ...], values: RunSettings) -
     recorded = run.manifest.settings
     wanted = {"model": values.model, "model_args": values.model_args}
     is_model = all(name in recorded and recorded[name].value == value for name, value in wanted.items())
+    # Runs of earlier versions do not record it.
+    is_model = is_model and ("thinking" not in recorded or recorded["thinking"].value == values.thinking)
     sources = {name for task in run.manifest.tasks for name in (task.source, task.benchmark)}
     return is_model and not sources.isdisjoint(datasets)
 

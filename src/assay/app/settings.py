@@ -21,6 +21,7 @@ from assay.core.run import Setting
 from assay.core.sampling_bounds import Length, Repeats, Temperature, TopP
 from assay.core.secrets import HIDDEN, is_secret_name
 from assay.core.sizes import read_size
+from assay.core.thinking import read_thinking
 
 FILE = "assay.toml"
 _LISTS = ("method", "stop", "include_path", "benchmarks_from")
@@ -34,6 +35,8 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model_args: dict[str, str] = {}
     concurrency: Annotated[int, msgspec.Meta(ge=1)] | None = None
     """Maximum concurrent requests to a server; None: auto."""
+    batch: bool = False
+    """Whether all requests go through the provider's batch endpoint."""
     workers: Annotated[int, msgspec.Meta(ge=1)] | None = None
     """Processes, or actors on a cluster, that each load the model; None: this process loads it, or on a
     cluster as many as fit."""
@@ -51,6 +54,8 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     score_by: Literal["sum", "per_token", "per_char", "per_byte", "pmi"] | None = None
     fidelity: Literal["corrected", "faithful"] = "corrected"
     chat: Literal["auto", "on", "off"] = "auto"
+    thinking: str | None = None
+    """`on`, `off`, an effort, or the maximum tokens of a thought; None: as the model does by itself."""
     max_tokens: Length | None = None
     temperature: Temperature | None = None
     top_p: TopP | None = None
@@ -216,7 +221,12 @@ def _convert_value(name: str, value: Any, source: str) -> Any:
     if name == "method" and value is not None:
         value = tuple(part.strip() for entry in value for part in entry.split(","))
         _check_methods(value, source)
+    if name == "thinking" and value is not None:
+        # TOML has numbers and booleans of its own.
+        value = {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
     try:
+        if name == "thinking" and value is not None:
+            value = read_thinking(value).written
         if name == "keep_media" and isinstance(value, str):
             value = read_size(value)
         return msgspec.convert(value, _KINDS[name], strict=False)

@@ -9,6 +9,7 @@ import msgspec
 
 from assay.backends.problems import argument_error
 from assay.core.errors import format_allowed_values, listing, suggest_name
+from assay.core.thinking import Thinking, read_thinking
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -37,3 +38,11 @@ def _format_validation_error(trouble: msgspec.ValidationError) -> str:
     """Return msgspec's message with a lowercase first letter, to follow a colon."""
     text = str(trouble)
     return text[:1].lower() + text[1:]
+
+
+def read_thinking_argument(given: str | None, backend: str) -> Thinking | None:
+    """Return the meaning of the argument `thinking`, or raise MODEL-002; None if it is not given."""
+    try:
+        return None if given is None else read_thinking(given)
+    except ValueError as trouble:
+        raise argument_error(f"{backend} argument thinking={given!r:.60}", str(trouble)) from None

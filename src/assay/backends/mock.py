@@ -17,7 +17,7 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
-from assay.backends.arguments import read_arguments
+from assay.backends.arguments import read_arguments, read_thinking_argument
 from assay.backends.local.context_length import check_context_length
 from assay.backends.local.media_bytes import MediaTrouble, read_media
 from assay.backends.local.rolling_windows import (
@@ -35,9 +35,12 @@ from assay.core.model import ModelCard, ModelIdentity, Token
 from assay.core.prompt import Prompt, final_text
 from assay.core.request import Ask, Generate, Kind, Labels, Request, Span
 from assay.core.response import Completion, Failure, Finish, LabelProbs, Likelihood, Outcome, Output, Response
+from assay.core.thinking import Thinking
 
 Piece: TypeAlias = re.Match[str]
 _PIECE = re.compile(r"\s*\S{1,4}|\s+")
+MOST_THINKING = 300
+"""Maximum tokens of a thought."""
 _OPTION = re.compile(r"^([A-Z])[.):]", re.MULTILINE)
 
 
@@ -64,6 +67,8 @@ class MockArgs(msgspec.Struct, frozen=True):
     """A request that contains this text kills the process at once, like a crash in an engine."""
     hang_on: str | None = None
     """A request that contains this text is never answered."""
+    thinking: str | None = None
+    """Whether it writes a thought before each answer, whose length depends on the request."""
 
 
 class MockBackend:
@@ -72,14 +77,16 @@ class MockBackend:
     def __init__(self, where: str, args: Mapping[str, str]) -> None:
         self._args = read_arguments("mock", MockArgs, args)
         self._name = f"mock:{where}" if where else "mock"
+        self._thinking = read_thinking_argument(self._args.thinking, "mock")
         self._card = ModelCard(
             name=self._name,
             kinds=_kinds(self._args.kinds),
-            is_chat=self._args.chat,
+            is_chat=self._args.chat or self._thinking is not None,
             context_length=self._args.context_length,
             is_cacheable=False,
             media=_media(self._args.media),
             fetches_media=True,
+            thinks=self._thinking is not None and self._thinking.is_on,
         )
         self._requests = 0
 
@@ -99,6 +106,7 @@ class MockBackend:
             "answer": self._args.answer or "",
             "context_length": self._args.context_length or 0,
             "describe": self._args.describe,
+            "thinking": self._args.thinking or "",
         }
         return ModelIdentity("mock", self._name, args={key: value for key, value in changed.items() if value})
 
@@ -192,8 +200,26 @@ class MockBackend:
             text = "; ".join(seen) if self._args.describe else self._args.answer
             if text is None:
                 text = _reply(prompt, seed + repeat if sampling.temperature > 0 else seed)
-            outputs.append(_cut(text, max_tokens, sampling.stop))
+            output = _cut(text, max_tokens, sampling.stop)
+            if self._thinking is not None and self._thinking.is_on:
+                output = _think_before(output, seed + repeat, self._thinking, max_tokens)
+            outputs.append(output)
         return Completion(tuple(outputs), n_prompt_tokens=len(prompt) // 4 + 1)
+
+
+def _think_before(answer: Output, seed: int, thinking: Thinking, max_tokens: int) -> Output:
+    """Return an answer after a thought; without a budget, a long thought leaves no room for the answer."""
+    n = seed % MOST_THINKING + 1
+    if thinking.budget is None:
+        n = min(n, max_tokens)
+    else:
+        n, max_tokens = min(n, thinking.budget), max_tokens + thinking.budget
+    reasoning = " ".join(["hmm"] * n)
+    if n + answer.n_tokens > max_tokens:
+        room = max_tokens - n
+        cut = _cut(answer.text, room, ()).text if room else ""
+        return Output(cut, Finish.LENGTH, max_tokens, reasoning, n_thinking_tokens=n)
+    return Output(answer.text, answer.finish, n + answer.n_tokens, reasoning, n_thinking_tokens=n)
 
 
 def _kinds(text: str) -> frozenset[Kind]:

@@ -2,7 +2,8 @@
 
 MODEL-001 unknown backend or address · 002 invalid model argument · 003 files missing ·
 004 package not installed · 005 model does not load · 006 not enough memory · 007 server not reachable ·
-008 endpoint not served · 009 API key missing or rejected · 020 chat template unusable.
+008 endpoint not served · 009 API key missing or rejected · 020 chat template unusable ·
+021 thinking not supported · 022 batch not accepted or cancelled.
 Other packages raise the remaining MODEL codes.
 `docs/reference/errors.md` explains all of them.
 """
@@ -59,9 +60,9 @@ def endpoint_error(what: str, fix: str) -> BackendError:
     return BackendError(Problem("MODEL-008", what, fix))
 
 
-def rejected_key_error(what: str) -> BackendError:
+def rejected_key_error(what: str, variable: str = "OPENAI_API_KEY") -> BackendError:
     """Return MODEL-009: the server requires an API key, or rejects the one it got."""
-    fix = "put the key into OPENAI_API_KEY, or into another variable and add --model-arg key_env=NAME"
+    fix = f"put the key into {variable}, or into another variable and add --model-arg key_env=NAME"
     return BackendError(Problem("MODEL-009", what, fix))
 
 
@@ -72,6 +73,20 @@ def template_error(what: str) -> BackendError:
         "plain text with --chat off"
     )
     return BackendError(Problem("MODEL-020", what, fix))
+
+
+def thinking_error(what: str, fix: str = "remove --thinking, or choose a model that thinks") -> BackendError:
+    """Return MODEL-021: the model does not support the requested thinking."""
+    return BackendError(Problem("MODEL-021", what, fix))
+
+
+def batch_error(what: str) -> BackendError:
+    """Return MODEL-022: a provider rejected, cancelled or lost a batch of requests."""
+    fix = (
+        "run the same command again: it sends only what is not answered; without --batch, requests go one by "
+        "one"
+    )
+    return BackendError(Problem("MODEL-022", what, fix))
 
 
 def require_packages(*names: str, needed_by: str, fix: str = HF_EXTRA) -> None:

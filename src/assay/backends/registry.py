@@ -4,6 +4,7 @@
                                        vllm:/folder · vllm:org/name@revision
                                        openai:model@http://host:port/v1 · ultraeval:http://host:port/infer
                                        tgi:@http://host:port · triton:model@http://host:port
+                                       anthropic:model[@url] · gemini:model[@url]
 
 The table contains strings, so that naming a backend does not import it.
 """
@@ -20,6 +21,8 @@ from assay.core.ports import Backend, TimedClient
 from assay.core.secrets import mask_user_info
 
 BACKENDS: dict[str, str] = {
+    "anthropic": "assay.backends.providers.backend:AnthropicBackend",
+    "gemini": "assay.backends.providers.backend:GeminiBackend",
     "hf": "assay.backends.hf.backend:HfBackend",
     "mock": "assay.backends.mock:MockBackend",
     "openai": "assay.backends.openai.backend:OpenAIBackend",
@@ -31,14 +34,21 @@ BACKENDS: dict[str, str] = {
 }
 """Name -> `module:Class`; the class is called with (where, args)."""
 TIMED_CLIENTS: dict[str, str] = {
+    "anthropic": "assay.backends.providers.backend:AnthropicTimedClient",
+    "gemini": "assay.backends.providers.backend:GeminiTimedClient",
     "openai": "assay.backends.openai.timed_client:OpenAITimedClient",
     "tgi": "assay.backends.http.generate_server:TgiTimedClient",
     "triton": "assay.backends.http.generate_server:TritonTimedClient",
 }
 
 
-SERVERS = ("openai", "tgi", "triton", "ultraeval")
+SERVERS = ("anthropic", "gemini", "openai", "tgi", "triton", "ultraeval")
 """Backends that send requests to a server; they accept the argument `concurrency`."""
+
+LOCAL = ("hf", "smollm2", "vllm")
+"""Backends that read a model's files and render its chat template here."""
+THINKING = (*LOCAL, "anthropic", "gemini", "mock", "openai")
+"""Backends whose models can be asked to think; they accept the argument `thinking`."""
 
 
 def open_backend(model: str, args: Mapping[str, str], *, concurrency: int | None = None) -> Backend:

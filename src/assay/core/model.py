@@ -73,6 +73,8 @@ class ModelCard(msgspec.Struct, frozen=True):
     """How each kind is requested, in words, if there are several ways and the server was probed."""
     cannot: dict[Kind, str] = {}
     """Why a kind is not supported, if that is known."""
+    thinks: bool = False
+    """Whether it is asked to think before each answer."""
 
 
 class Token(msgspec.Struct, frozen=True):

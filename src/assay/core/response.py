@@ -42,6 +42,18 @@ class Output(msgspec.Struct, frozen=True, omit_defaults=True):
     """With several turns: the answer to each; `text` is the last one."""
     calls: tuple[Call, ...] = ()
     """The tools that the model called. `text` is what it wrote besides them, or else the calls as JSON."""
+    n_thinking_tokens: int = 0
+    """How many of `n_tokens` belong to the reasoning; 0 if there is none, or their number is not known."""
+
+    @property
+    def has_thought(self) -> bool:
+        """Return whether the model thought before it answered, as far as is known."""
+        return self.n_thinking_tokens > 0 or bool(self.reasoning)
+
+    @property
+    def is_cut_in_thought(self) -> bool:
+        """Return whether the text was truncated before the answer began."""
+        return self.finish is Finish.LENGTH and self.has_thought and not self.text.strip()
 
 
 class Completion(msgspec.Struct, frozen=True, tag="completion"):

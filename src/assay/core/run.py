@@ -59,6 +59,12 @@ class Cost(msgspec.Struct):
     n_prompt_tokens: int = 0
     n_scored_tokens: int = 0
     n_generated_tokens: int = 0
+    n_thinking_tokens: int = 0
+    """Those of the generated tokens that belong to thoughts."""
+    n_thoughts: int = 0
+    """Answers with a thought."""
+    n_cut_thoughts: int = 0
+    """Those of them whose text was truncated before the answer began."""
     seconds: float = 0.0
     """Model time. Journaled answers count with their original time, cached ones with zero."""
     n_shots: int = 0

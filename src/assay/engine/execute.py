@@ -355,6 +355,11 @@ class Execution:
             cost.n_prompt_tokens += outcome.n_prompt_tokens
             if isinstance(outcome, Completion):
                 cost.n_generated_tokens += sum([output.n_tokens for output in outcome.outputs])
+                for output in outcome.outputs:
+                    if output.has_thought:
+                        cost.n_thoughts += 1
+                        cost.n_thinking_tokens += output.n_thinking_tokens
+                        cost.n_cut_thoughts += output.is_cut_in_thought
             elif isinstance(outcome, Likelihood):
                 cost.n_scored_tokens += outcome.n_tokens
         # All requests of a track show the same examples, so count them once.

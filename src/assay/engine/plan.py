@@ -32,6 +32,7 @@ def check_plan(tasks: Sequence[Task], card: ModelCard) -> None:
         problems += _check_template(task, card)
         problems += _check_windows(task, card)
         problems += _check_media(task, card)
+        problems += _check_thinking(task, card)
     if problems:
         raise PlanError(problems)
 
@@ -63,6 +64,28 @@ def _check_template(task: Task, card: ModelCard) -> list[Problem]:
     return [
         Problem("PLAN-003", what, "remove --chat on, or use --chat off", Origin(task.spec.display_source))
     ]
+
+
+def _check_thinking(task: Task, card: ModelCard) -> list[Problem]:
+    """Return the problems of methods and prompts that leave no place for a thought."""
+    if not card.thinks:
+        return []
+    name, source = f"task {task.spec.name!r}", Origin(task.spec.source)
+    problems = []
+    for kind in sorted(task.kinds - {Kind.GENERATE}):
+        method = METHOD_BY_KIND[kind]
+        what = (
+            f"{name} uses method {method!r}, which scores the text right after the question; model "
+            f"{card.name!r} is asked to think first, so it would be scored where it never answers"
+        )
+        problems.append(Problem("PLAN-006", what, "use --method gen, or --thinking off", source))
+    if Kind.GENERATE in task.kinds and task.spec.settings.get("form") != "chat":
+        what = (
+            f"{name} sends plain text; model {card.name!r} is asked to think, which only its chat template "
+            "can do"
+        )
+        problems.append(Problem("PLAN-006", what, "use --chat on, or remove --thinking", source))
+    return problems
 
 
 def _check_windows(task: Task, card: ModelCard) -> list[Problem]:

@@ -12,6 +12,7 @@ from assay.results.rows import (
     HEADINGS,
     TEXT_HEADINGS,
     format_speed_line,
+    format_thinking_lines,
     format_work_line,
     group_rows,
     markdown_list,
@@ -65,6 +66,8 @@ def _results(manifest: RunManifest, metrics: Sequence[Metric]) -> list[str]:
             "Unanswered rows count as wrong. Failed rows and rows without a reference answer are not part of "
             "the score; `counted / n` shows how many rows are.",
         ]
+    if lines := format_thinking_lines(manifest):
+        parts += ["Thoughts are never part of an answer.", markdown_list(lines)]
     if texts:
         parts += [
             markdown_table(TEXT_HEADINGS, texts),

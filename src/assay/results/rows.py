@@ -233,6 +233,23 @@ def format_work_line(manifest: RunManifest) -> str | None:
     return ", ".join(parts)
 
 
+def format_thinking_lines(manifest: RunManifest) -> list[str]:
+    """Return how much the model thought in each task and method; empty if it did not think."""
+    lines = []
+    for cost in manifest.costs:
+        if not cost.n_thoughts:
+            continue
+        parts = [f"{cost.n_thoughts:,} thoughts"]
+        if cost.n_thinking_tokens:
+            mean = cost.n_thinking_tokens / cost.n_thoughts
+            share = format_percentage(cost.n_thinking_tokens, cost.n_generated_tokens)
+            parts.append(f"{mean:,.0f} tokens on average ({share} % of the generated tokens)")
+        cut = format_percentage(cost.n_cut_thoughts, cost.n_thoughts)
+        parts.append(f"{cut} % truncated before an answer began")
+        lines.append(f"{cost.task} {cost.method}: {', '.join(parts)}")
+    return lines
+
+
 def format_time_line(manifest: RunManifest) -> str | None:
     """Return where the time of a run went as one line; None if it was not recorded."""
     stats = manifest.stats

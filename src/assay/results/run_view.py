@@ -23,7 +23,7 @@ from assay.core.score import Metric
 from assay.results.damaged_files import make_line_reader, make_skipping_reader
 from assay.results.growing_file import LineReader, MappedLineReader, PreadLineReader, Tail
 from assay.results.pages.data import RunPage, SampleTable
-from assay.results.pages.run_facts import RunFacts, build_score_rows
+from assay.results.pages.run_facts import RunFacts, build_score_rows, build_thinking_curves
 from assay.results.pages.sample_columns import (
     ResponseLine,
     SampleColumns,
@@ -31,7 +31,7 @@ from assay.results.pages.sample_columns import (
     ScoreAddress,
     ScoreLine,
 )
-from assay.results.rows import format_speed_line, format_work_line
+from assay.results.rows import format_speed_line, format_thinking_lines, format_work_line
 from assay.results.scoring_folders import find_parent_run
 from assay.results.store import JOURNAL, MANIFEST, SAMPLES, SCORES, SUMMARY, read_manifest, read_summary
 
@@ -175,7 +175,9 @@ class RunView:
         n = response.n_tokens
         self.facts.add_answer(track, response, n)
         seconds = response.latency_s or response.seconds
-        self.columns.add_answer(place, track, response.outcome.n_prompt_tokens + n, seconds)
+        self.columns.add_answer(
+            place, track, response.outcome.n_prompt_tokens + n, seconds, response.n_thinking_tokens
+        )
 
     def _read_scores(self) -> None:
         read = make_line_reader(self._scores.path, ScoreLine)
@@ -215,12 +217,14 @@ class RunView:
             rows=rows,
             calibrations=self.facts.calibrations(manifest),
             distributions=self.facts.distributions(),
+            thinking_curves=build_thinking_curves(self.columns.iter_thinking(), manifest),
             n_samples=self.n_samples,
             n_rows=self.n_rows,
             n_planned=sum(task.n_samples for task in manifest.tasks),
             revision=self.revision,
             work=format_work_line(manifest),
             speed=format_speed_line(manifest),
+            thinking=tuple(format_thinking_lines(manifest)),
         )
 
     def table(self, first: int = 0, n: int | None = None) -> SampleTable:

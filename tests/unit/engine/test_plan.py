@@ -128,3 +128,35 @@ def test_addresses_need_a_model_that_fetches_them() -> None:
     with pytest.raises(PlanError, match=r"PLAN-005.*media by URL; model 'm' only reads local files"):
         check_plan([task], sees)
     check_plan([task], msgspec.structs.replace(sees, fetches_media=True))
+
+
+class Talks(FakeTask):
+    """A task of conversations, or of plain texts."""
+
+    def __init__(self, form: str, *kinds: Kind) -> None:
+        super().__init__(1)
+        self._form, self._kinds = form, frozenset(kinds)
+
+    @property
+    def spec(self) -> TaskSpec:
+        return msgspec.structs.replace(super().spec, settings={"form": self._form})
+
+    @property
+    def kinds(self) -> frozenset[Kind]:
+        return self._kinds
+
+
+@pytest.mark.parametrize(
+    ("task", "words"),
+    [
+        (Talks("chat", Kind.SPAN), "uses method 'ppl'.*use --method gen, or --thinking off"),
+        (Talks("chat", Kind.GENERATE, Kind.LABELS), "uses method 'prob'"),
+        (Talks("text", Kind.GENERATE), "sends plain text.*use --chat on"),
+    ],
+)
+def test_a_thinking_model_needs_generation_through_its_chat_template(task: FakeTask, words: str) -> None:
+    thinks = ModelCard("m", frozenset(Kind), is_chat=True, thinks=True)
+    with pytest.raises(PlanError, match=f"(?s)PLAN-006.*{words}"):
+        check_plan([task], thinks)
+    check_plan([task], msgspec.structs.replace(thinks, thinks=False))
+    check_plan([Talks("chat", Kind.GENERATE)], thinks)

@@ -49,6 +49,10 @@ class HfArgs(msgspec.Struct, frozen=True):
     """Folder or hub repository of an adapter to apply."""
     context_length: Count | None = None
     """Maximum number of tokens to give the model, if it should be less than the model's own."""
+    thinking: str | None = None
+    """`on`, `off`, an effort or a number of tokens. None: as the model's chat template does by itself."""
+    thoughts: Literal["apart", "inline"] = "apart"
+    """`inline`: leave thoughts in the answers, as systems do that know no thoughts."""
 
 
 def check_revision(where: str, revision: str | None, *, backend: str = "hf") -> None:
@@ -97,3 +101,9 @@ def read_template_variables(text: str | None) -> dict[str, Any]:
         if name in _OWN_VARIABLES:
             raise argument_error(f"chat_template_kwargs: Assay sets {name!r} itself", f"remove {name!r}")
     return variables
+
+
+def collect_thinking_args(thinking: str | None, thoughts: str) -> dict[str, str]:
+    """Return the arguments about thoughts that change answers."""
+    changed = {} if thinking is None else {"thinking": thinking}
+    return changed if thoughts == "apart" else {**changed, "thoughts": thoughts}

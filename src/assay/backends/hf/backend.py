@@ -13,7 +13,7 @@ from functools import cached_property, partial
 from typing import NamedTuple
 
 from assay.backends.arguments import read_arguments
-from assay.backends.hf.arguments import HfArgs
+from assay.backends.hf.arguments import HfArgs, collect_thinking_args
 from assay.backends.hf.batch_generation import BatchGenerator
 from assay.backends.hf.batching import CPU_SIZES, GPU_SIZES, Budget, Sizes
 from assay.backends.hf.compile_timing import measure_compilations
@@ -90,6 +90,7 @@ class HfBackend(LocalModel):
             "load_in_8bit": self._args.load_in_8bit,
             "lora": None if self._args.lora is None else find_adapter(self._args.lora).digest,
         }
+        deciding |= collect_thinking_args(self._args.thinking, self._args.thoughts)
         return self._identity(self._dtype, {name: value for name, value in deciding.items() if value})
 
     def run(self, requests: Iterable[Request]) -> Iterator[Response]:
@@ -238,7 +239,12 @@ class HfBackend(LocalModel):
     @cached_property
     def _media_writing(self) -> MediaGenerator:
         return MediaGenerator(
-            self._load(), self._media_prompts, self._counters, self._end_detector, self._context_length
+            self._load(),
+            self._media_prompts,
+            self._counters,
+            self._end_detector,
+            self._context_length,
+            self._thoughts,
         )
 
     def _share_of_window(self, counter: NewCharCounter, request: Request) -> int:

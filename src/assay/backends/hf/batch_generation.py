@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from assay.backends.hf.batching import Budget, RunningBatch, is_out_of_memory
 from assay.backends.hf.cache_readers import PlainFeeder, SharedPrefixFeeder
 from assay.backends.hf.decoding_trial import Decoding
-from assay.backends.hf.generation import DecodeLoop, Draft, EndDetector, Feeder
+from assay.backends.hf.generation import DecodeLoop, Draft, EndDetector, Feeder, begin_answer
 from assay.backends.hf.loaded_model import LoadedModel
 from assay.backends.hf.packed_forward import SharedPrefixCache
 from assay.backends.hf.slot_cache import StepShape
@@ -47,7 +47,21 @@ class BatchGenerator:
         self.n_ahead = 1 if loaded.device.type == "cuda" else 0
 
     def run(self, drafts: Sequence[Draft]) -> Iterator[list[Draft]]:
-        """Complete drafts; yield them as they finish."""
+        """Complete drafts; yield them as they finish.
+
+        A thought that uses up its budget is ended, and its answer generated with those of the others.
+        """
+        answers: dict[Draft, Draft] = {}
+        for done in self._generate(drafts):
+            answers.update((begin_answer(draft), draft) for draft in done if draft.needs_answer)
+            if finished := [draft for draft in done if not draft.needs_answer]:
+                yield finished
+        for done in self._generate(list(answers)):
+            for answer in done:
+                self._ending.take_answer(answers[answer], answer)
+            yield [answers[answer] for answer in done]
+
+    def _generate(self, drafts: Sequence[Draft]) -> Iterator[list[Draft]]:
         for prefix, alike in self._groups(drafts):
             yield from self._generate_drafts(alike, prefix)
 

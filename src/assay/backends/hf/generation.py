@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from assay.backends.hf.batching import RunningBatch
 from assay.backends.hf.device_timing import DeviceSpan
 from assay.backends.hf.likelihood import send_to_device
+from assay.backends.local.thoughts import Thought
 from assay.core.ids import make_random
 from assay.core.request import Sampling
 from assay.core.response import Failure, Finish, Output
@@ -48,6 +49,8 @@ class Draft:
     """Key, number and seed decide what is sampled."""
     stop_ids: tuple[tuple[int, ...], ...] = ()
     """Token sequences that end it, instead of the stop strings."""
+    thought: Thought | None = None
+    """Of a model that may think before it answers."""
     random: random.Random = field(default_factory=random.Random)
     ids: list[int] = field(default_factory=list)
     output: Output | None = None
@@ -58,8 +61,14 @@ class Draft:
 
     @property
     def is_done(self) -> bool:
-        """Return whether it needs no more tokens."""
-        return self.output is not None or self.failure is not None
+        """Return whether it needs no more tokens, or its thought must be ended first."""
+        return self.output is not None or self.failure is not None or self.needs_answer
+
+    @property
+    def needs_answer(self) -> bool:
+        """Return whether the budget of its thought is used up, so that the answer is generated separately."""
+        is_used_up = self.thought is not None and self.thought.is_used_up
+        return is_used_up and self.output is None and self.failure is None
 
 
 def new_draft(
@@ -69,10 +78,21 @@ def new_draft(
     key: str,
     number: int,
     stop_ids: tuple[tuple[int, ...], ...] = (),
+    thought: Thought | None = None,
 ) -> Draft:
-    """Return an empty draft."""
-    max_new = sampling.max_tokens if room is None else min(sampling.max_tokens, room)
-    return Draft(prompt, sampling, max_new, key, number, stop_ids)
+    """Return an empty draft. A budget for the thought is added to `max_tokens`."""
+    max_new = sampling.max_tokens + (thought.budget or 0 if thought is not None else 0)
+    max_new = max_new if room is None else min(max_new, room)
+    return Draft(prompt, sampling, max_new, key, number, stop_ids, thought)
+
+
+def begin_answer(draft: Draft) -> Draft:
+    """Return a draft for the answer after a thought that Assay ends, because its budget is used up."""
+    assert draft.thought is not None
+    prompt = (*draft.prompt, *draft.ids, *draft.thought.forced_ids)
+    max_new = min(draft.sampling.max_tokens, draft.max_new)
+    # Another number, so that a sampled answer does not repeat the random numbers of its thought.
+    return Draft(prompt, draft.sampling, max_new, draft.key, -1 - draft.number, draft.stop_ids)
 
 
 def check_max_tokens(sampling: Sampling) -> Failure | None:
@@ -128,26 +148,83 @@ class EndDetector:
 
     def check(self, draft: Draft) -> None:
         """Set a draft's output if its newest token ended it."""
+        if self._is_in_thought(draft):
+            return
         newest, stops = draft.ids[-1], () if draft.stop_ids else draft.sampling.stop
         if newest in self.end_ids:
-            draft.output = Output(self.text(draft.ids), Finish.END, len(draft.ids))
+            self.finish(draft, Finish.END)
             return
         if n_stop := stop_length(draft.ids, draft.stop_ids):
-            draft.output = Output(self.text(draft.ids[:-n_stop]), Finish.STOP, len(draft.ids))
+            self.finish(draft, Finish.STOP, self._answer(draft, len(draft.ids) - n_stop))
             return
         if stops and self._may_complete(newest, stops):
             is_stop = newest in self.special_ids(stops)
             if is_stop or self._may_stop(draft.ids, stops):
-                text = self.text(draft.ids)
+                text = self._answer(draft, len(draft.ids))
                 cuts = [at for stop in stops if (at := text.find(stop)) >= 0]
                 if is_stop:
                     # A special token leaves no text in which the stop string could be found.
                     cuts.append(len(text))
                 if cuts:
-                    draft.output = Output(text[: min(cuts)], Finish.STOP, len(draft.ids))
+                    self.finish(draft, Finish.STOP, text[: min(cuts)])
                     return
-        if len(draft.ids) >= draft.max_new:
-            draft.output = Output(self.text(draft.ids), Finish.LENGTH, len(draft.ids))
+        if len(draft.ids) >= _find_limit(draft):
+            self.finish(draft, Finish.LENGTH)
+
+    def finish(self, draft: Draft, finish: Finish, text: str | None = None) -> None:
+        """Set a draft's output: this text, or all of its answer, and its thought apart from it."""
+        n_tokens, thought = len(draft.ids), draft.thought
+        if thought is None:
+            draft.output = Output(self.text(draft.ids) if text is None else text, finish, n_tokens)
+            return
+        is_cut = thought.answer_at is None and thought.is_entered
+        n_thinking = n_tokens if is_cut else thought.answer_at or 0
+        n_read = n_thinking - (is_cut and finish is Finish.END)
+        reasoning = thought.read(self._decode_all(draft.ids[:n_read]))
+        if text is None:
+            text = "" if is_cut else self._answer(draft, n_tokens)
+        draft.output = Output(
+            text, finish, n_tokens, reasoning, n_thinking_tokens=n_thinking if reasoning else 0
+        )
+
+    def take_answer(self, draft: Draft, answer: Draft) -> None:
+        """Complete a draft with the answer that was generated after the end of its thought."""
+        assert draft.thought is not None
+        draft.seconds += answer.seconds
+        draft.failure = answer.failure
+        if answer.output is not None:
+            thought = draft.thought
+            draft.output = Output(
+                answer.output.text.lstrip(),
+                answer.output.finish,
+                len(draft.ids) + len(thought.forced_ids) + answer.output.n_tokens,
+                thought.read(self._decode_all(draft.ids)),
+                n_thinking_tokens=len(draft.ids),
+            )
+
+    def _is_in_thought(self, draft: Draft) -> bool:
+        """Return whether the newest token belongs to a thought; complete a draft that ends inside it."""
+        thought = draft.thought
+        if thought is None or thought.has_ended():
+            return False
+        if thought.follow(draft.ids, self.end_ids, self._decode_all):
+            self.finish(draft, Finish.END)
+        elif thought.has_ended():
+            return False
+        elif not thought.is_used_up and len(draft.ids) >= draft.max_new:
+            self.finish(draft, Finish.LENGTH)
+        return True
+
+    def _answer(self, draft: Draft, n: int) -> str:
+        """Return the answer in the first tokens of a draft, without the white space after its thought."""
+        thought = draft.thought
+        if thought is None or not thought.answer_at:
+            return self.text(draft.ids[:n])
+        return (thought.head + self.text(draft.ids[thought.answer_at : n])).lstrip()
+
+    def _decode_all(self, ids: Sequence[int]) -> str:
+        text: str = self._decode(ids, skip_special_tokens=False)
+        return text
 
     def _may_complete(self, token: int, stops: tuple[str, ...]) -> bool:
         """Return whether a token may complete a stop string, by the token's own characters only.
@@ -187,6 +264,14 @@ class EndDetector:
         """Return the text of tokens, without special ones."""
         text: str = self._decode(ids, skip_special_tokens=True)
         return text
+
+
+def _find_limit(draft: Draft) -> int:
+    """Return how many tokens a draft may have, once its answer has begun."""
+    thought = draft.thought
+    if thought is None or thought.budget is None:
+        return draft.max_new
+    return min(draft.max_new, (thought.answer_at or 0) + draft.sampling.max_tokens)
 
 
 class Feeder(Protocol):
@@ -330,6 +415,8 @@ def reset_draft(draft: Draft) -> None:
     """Reset a draft: after memory ran out, it is generated again, with the same random numbers."""
     draft.ids.clear()
     draft.output = draft.failure = None
+    if draft.thought is not None:
+        draft.thought.reset()
     draft.random = make_random(draft.sampling.seed or 0, draft.key, str(draft.number))
 
 

@@ -26,6 +26,7 @@ from assay.backends.hf.media_prompts import MediaPrompt, MediaPrompts
 from assay.backends.hf.work_counters import Counters
 from assay.backends.local.context_length import check_context_length
 from assay.backends.local.generation_plans import GenerationJob
+from assay.backends.local.thoughts import ThoughtMaker
 from assay.core.request import Generate, Request
 from assay.core.response import Failure, Response
 
@@ -40,12 +41,14 @@ class MediaGenerator:
         counters: Counters,
         ending: EndDetector,
         context_length: int | None,
+        thoughts: ThoughtMaker,
     ) -> None:
         self._loaded = loaded
         self._prompts = prompts
         self._counters = counters
         self._ending = ending
         self._context_length = context_length
+        self._thoughts = thoughts
 
     def answer(self, request: Request) -> Iterator[Response]:
         """Yield the response to a request."""
@@ -60,11 +63,26 @@ class MediaGenerator:
         ):
             yield Response(request.id, request.key, trouble)
             return
+        if self._thoughts.budget is not None:
+            why = "a budget for thoughts is not supported for prompts with media; use --thinking on"
+            yield Response(request.id, request.key, Failure("thinking", why))
+            return
         self._counters.prompt_tokens += len(prompt.ids)
         room = None if self._context_length is None else self._context_length - len(prompt.ids)
         n = sampling.n if sampling.temperature > 0 else 1
         stop_ids = request.ask.stop_ids
-        drafts = [new_draft(prompt.ids, sampling, room, request.key, number, stop_ids) for number in range(n)]
+        drafts = [
+            new_draft(
+                prompt.ids,
+                sampling,
+                room,
+                request.key,
+                number,
+                stop_ids,
+                self._thoughts.make(request, prompt.ids),
+            )
+            for number in range(n)
+        ]
         for draft in drafts:
             self._write(draft, prompt)
         yield from GenerationJob(drafts, [request]).responses()

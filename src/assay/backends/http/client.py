@@ -32,6 +32,7 @@ from assay.backends.http.exchange import (
     TimeLimits,
 )
 
+JSON = "application/json"
 CONNECT_S = 10.0
 """A server that takes longer to accept a connection counts as not reachable."""
 _LONGEST_CHECK_S = 1.0
@@ -88,12 +89,13 @@ class HttpClient:
         *,
         headers: str = "",
         on_head: OnHead | None = None,
+        content_type: str = JSON,
     ) -> HttpReply:
         """Send a document and return the complete reply, or raise HttpTrouble.
 
         `headers`: further header lines, each with its line end.
         """
-        sent = self._request(method, path, body, headers)
+        sent = self._request(method, path, body, headers, content_type)
         while True:
             is_used = bool(self._idle)
             connection = self._idle.pop() if is_used else await self._open_connection(limits)
@@ -123,7 +125,7 @@ class HttpClient:
             connection.close()
         return reply
 
-    def _request(self, method: str, path: str, body: bytes | None, headers: str) -> bytes:
+    def _request(self, method: str, path: str, body: bytes | None, headers: str, content_type: str) -> bytes:
         named = (method, path, headers)
         if (head := self._heads.get(named)) is None:
             head = self._heads[named] = (
@@ -133,7 +135,8 @@ class HttpClient:
             ).encode("latin-1")
         if body is None:
             return head + b"\r\n"
-        return b"%bContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (head, len(body), body)
+        kind = content_type.encode("latin-1")
+        return b"%bContent-Type: %b\r\nContent-Length: %d\r\n\r\n%b" % (head, kind, len(body), body)
 
     async def _open_connection(self, limits: TimeLimits) -> _Connection:
         loop = asyncio.get_running_loop()

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from assay.backends.http.exchange import HttpReply
 from assay.backends.http.post import CallTrouble, not_json_error
-from assay.backends.http.text_protocol import Arguments
+from assay.backends.http.text_protocol import Arguments, BearerKey
 from assay.backends.openai.address import Address, parse_address
 from assay.backends.openai.arguments import OpenAISettings, read_openai_settings
 from assay.backends.openai.model_report import Report, fetch_json, select_plain_fields
@@ -33,7 +33,7 @@ from assay.backends.problems import argument_error, unknown_model_error
 from assay.core.request import Generate, Sampling
 
 _CALLS = ("/generate", "/generate_stream")
-_CHAT_ARGUMENTS = ("api", "n_per_call", "tools", "tool_choice")
+_CHAT_ARGUMENTS = ("api", "n_per_call", "tools", "tool_choice", "thinking", "thoughts")
 _UNKNOWN_FINISH = "unsaid"
 """Finish reason of a text whose server reported none."""
 _STATUS_OF_TYPE = {"validation": 422, "overloaded": 429}
@@ -43,7 +43,7 @@ _TGI_EXAMPLE = "write tgi:@http://127.0.0.1:8080"
 _TRITON_EXAMPLE = "write triton:MODEL@http://127.0.0.1:8000"
 
 
-class TgiProtocol:
+class TgiProtocol(BearerKey):
     """TGI's own protocol. A server serves one model, so the model's name is only a label."""
 
     name = "tgi"
@@ -101,7 +101,7 @@ class TgiProtocol:
         return report or None
 
 
-class TritonProtocol:
+class TritonProtocol(BearerKey):
     """Triton's generate extension. Each model defines its own parameters."""
 
     name = "triton"

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
+JSON = "application/json"
 LONGEST_WAIT_S = 60.0
 MAX_RETRY_AFTER_S = 600.0
 """A server that asks for a longer wait, such as one whose daily quota is exhausted, is not waited for."""
@@ -51,7 +52,12 @@ FEWEST_LOST = 32
 _TIMED_OUT = 408
 _TOO_MANY = 429
 _OVERLOADED = 503
+_PROVIDER_OVERLOADED = 529
+"""Anthropic's status for an overloaded API."""
+_WRONG_REQUEST = 400
 _WRONG_KEY = 401
+_NO_VALID_KEY = "API key not valid"
+"""Gemini rejects a key as a wrong request."""
 _WRONG_ADDRESS = {301, 302, 303, 307, 308, 404, 405}
 """Redirects are not followed: the address would no longer be the one that was given."""
 _MAX_PREVIEW_CHARS = 200
@@ -140,10 +146,13 @@ class Endpoint:
         key: str | None = None,
         fix: str = "give the whole address, with its path, such as http://127.0.0.1:5002/infer",
         level: Level | None = None,
+        headers: str | None = None,
+        key_variable: str = "OPENAI_API_KEY",
     ) -> None:
         """Take the address, the API key, and the fix to show if the address is not served.
 
-        `level` is informed of the result of each attempt.
+        `level` is informed of the result of each attempt. `headers`: the lines that contain the key, each
+        with its line end; None: an Authorization header. `key_variable` names the key in errors.
         """
         self.url = url
         self.n_calls = 0
@@ -153,7 +162,9 @@ class Endpoint:
         self._patience = patience
         self._limits = TimeLimits(patience.timeout_s, patience.idle_s)
         self._key = key
-        self._key_header = "" if key is None else f"Authorization: Bearer {key}\r\n"
+        bearer = "" if key is None else f"Authorization: Bearer {key}\r\n"
+        self._headers = bearer if headers is None else headers
+        self._key_variable = key_variable
         self._fix = fix
         self._level = FixedLevel(1) if level is None else level
         self._was_reached = False
@@ -180,6 +191,27 @@ class Endpoint:
         body = encode_json(document)
         return await self._call(client, "POST", path, body, reading, n_tokens, is_patient=is_patient)
 
+    async def upload(
+        self,
+        client: HttpClient,
+        body: bytes,
+        content_type: str,
+        reading: Callable[[], ReplyReader[T]],
+        *,
+        path: str = "",
+    ) -> T:
+        """Return the content of the reply to a document that is not JSON, as `post` returns it."""
+        return await self._call(
+            client,
+            "POST",
+            path,
+            body,
+            reading,
+            lambda reply: 0,
+            is_patient=True,
+            content_type=content_type,
+        )
+
     async def get(self, client: HttpClient, reading: Callable[[], ReplyReader[T]], *, path: str = "") -> T:
         """Return the document at a path, as `post` returns a reply."""
         return await self._call(client, "GET", path, None, reading, lambda reply: 0, is_patient=True)
@@ -199,6 +231,7 @@ class Endpoint:
         n_tokens: Callable[[T], int],
         *,
         is_patient: bool,
+        content_type: str = JSON,
     ) -> T:
         self.n_calls += 1
         wait_s = self._patience.wait_s
@@ -206,7 +239,7 @@ class Endpoint:
             await self._wait_for_rest(body)
             began = time.monotonic()
             try:
-                reply = await self._attempt(client, method, path, body, reading())
+                reply = await self._attempt(client, method, path, body, reading(), content_type)
             except CallTrouble as trouble:
                 if trouble.may_pass:
                     self._level.record_rejection(time.monotonic(), may_be_the_input=not trouble.is_too_much)
@@ -265,7 +298,13 @@ class Endpoint:
             raise
 
     async def _attempt(
-        self, client: HttpClient, method: str, path: str, body: bytes | None, reading: ReplyReader[T]
+        self,
+        client: HttpClient,
+        method: str,
+        path: str,
+        body: bytes | None,
+        reading: ReplyReader[T],
+        content_type: str = JSON,
     ) -> T:
         def on_head(status: int, headers: Mapping[str, str]) -> ChunkConsumer | None:
             if status != 200:
@@ -278,7 +317,13 @@ class Endpoint:
 
         try:
             reply = await client.call(
-                method, self._path + path, body, self._limits, headers=self._key_header, on_head=on_head
+                method,
+                self._path + path,
+                body,
+                self._limits,
+                headers=self._headers,
+                on_head=on_head,
+                content_type=content_type,
             )
         except ServerUnreachable as trouble:
             raise CallTrouble("unreachable", str(trouble), may_pass=True, is_too_much=True) from None
@@ -299,12 +344,12 @@ class Endpoint:
         what = self._mask_key(f"HTTP status {status}: {find_error_message(reply.content)}")
         if status in _WRONG_ADDRESS:
             return endpoint_error(f"{url} answers with {what}", self._fix)
-        if status == _WRONG_KEY:
-            return rejected_key_error(f"{url} answers with {what}")
+        if status == _WRONG_KEY or (status == _WRONG_REQUEST and _NO_VALID_KEY in what):
+            return rejected_key_error(f"{url} answers with {what}", self._key_variable)
         if status not in (_TIMED_OUT, _TOO_MANY) and status < 500:
             return CallTrouble("refused", what)
         wait_s = parse_retry_after(reply.headers.get("retry-after"), datetime.now(UTC))
-        is_too_much = status in (_TOO_MANY, _OVERLOADED)
+        is_too_much = status in (_TOO_MANY, _OVERLOADED, _PROVIDER_OVERLOADED)
         return CallTrouble("http", what, may_pass=True, wait_s=wait_s, is_too_much=is_too_much)
 
     def _mask_key(self, text: str) -> str:

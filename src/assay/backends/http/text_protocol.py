@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol, TypeAlias
 
+from assay.backends.http.batches import BatchProtocol, OpenAIBatches
 from assay.backends.openai.address import Address, parse_address
-from assay.backends.openai.arguments import OpenAISettings, read_openai_settings
+from assay.backends.openai.arguments import DEFAULT_KEY, OpenAISettings, read_openai_settings
 from assay.backends.openai.model_report import Report, fetch_model_report
 from assay.backends.openai.protocol import PATHS, build_body, select_api
 from assay.backends.openai.reply_reader import OpenAIReplyReader
@@ -27,6 +28,10 @@ class TextProtocol(Protocol):
     """The backend's name on the command line."""
     lists_models: bool
     """Whether the server can list its models, to choose one if none is named."""
+    key_variable: str
+    """The environment variable with the API key, if no argument names another one."""
+    batches: BatchProtocol | None
+    """Its batch endpoint; None: it has none."""
 
     def read_address(self, where: str) -> Address:
         """Return the model's address, or raise MODEL-001."""
@@ -36,6 +41,9 @@ class TextProtocol(Protocol):
 
     def collect_identity_args(self, settings: OpenAISettings) -> Arguments:
         """Return the arguments that change answers, as part of the model's identity."""
+
+    def build_headers(self, key: str | None) -> str:
+        """Return the header lines that identify the caller, each with its line end."""
 
     def path(self, ask: Generate, model: str, settings: OpenAISettings, *, is_stream: bool) -> str:
         """Return the path of a call, below the server's address."""
@@ -59,11 +67,23 @@ class TextProtocol(Protocol):
         """Return what the server reports about its model; None if it reports nothing."""
 
 
-class OpenAIProtocol:
+class BearerKey:
+    """Sends the API key as most servers expect it."""
+
+    key_variable = DEFAULT_KEY
+    batches: BatchProtocol | None = None
+
+    def build_headers(self, key: str | None) -> str:
+        """Return the header line with the key."""
+        return "" if key is None else f"Authorization: Bearer {key}\r\n"
+
+
+class OpenAIProtocol(BearerKey):
     """OpenAI's chat and completions API."""
 
     name = "openai"
     lists_models = True
+    batches: BatchProtocol | None = OpenAIBatches()
 
     def read_address(self, where: str) -> Address:
         """Return the model's address, or raise MODEL-001."""

@@ -10,7 +10,6 @@ block for the model to fill, in which no answer belongs.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -19,6 +18,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from assay.backends.local.chat_template import BoundedTemplate, ChatTemplate, ChatTemplateLimit
+from assay.backends.local.thoughts import find_open_thought
 from assay.core.bounded_jinja import JinjaFailure
 from assay.core.media import Part, Text
 from assay.core.prompt import Message, Prompt, find_media
@@ -42,12 +42,6 @@ _INSIDE_REASONING = (
     "the model's chat template opens a reasoning block ({}) before the reply and cannot close it, so an "
     "answer would be scored inside the reasoning; use --method gen or --chat off, or a template that closes "
     "the block: --model-arg chat_template=FILE"
-)
-
-_REASONING = r"think(?:ing)?|thought|reasoning"
-_OPENS = re.compile(rf"[<\[◁]\|?(?:\w+:)?(?:start_|begin_of_)?(?:{_REASONING})\|?[>\]▷]", re.IGNORECASE)
-_CLOSES = re.compile(
-    rf"[<\[◁](?:/(?:\w+:)?(?:{_REASONING})|\|?(?:end_|end_of_)(?:{_REASONING})\|?)[>\]▷]", re.IGNORECASE
 )
 
 
@@ -118,7 +112,7 @@ class Renderer:
         """Set the form of messages, as texts or as lists of parts, and whether media are allowed.
 
         Templates of models that accept media expect parts, and lose a plain text. `variables`: further
-        variables of the template.
+        variables of the template, such as `enable_thinking`.
         """
         self._variables = variables or {}
         self._tokenizer = tokenizer
@@ -145,7 +139,7 @@ class Renderer:
         if is_begun or is_scored:
             reply = self._reply
             tail = reply.before_given_reply if is_begun else reply.for_labels
-            if is_scored and (tag := _find_open_reasoning(tail)) is not None:
+            if is_scored and (tag := find_open_thought(tail)) is not None:
                 raise TemplateTrouble(_INSIDE_REASONING.format(tag))
             if opened.endswith(reply.before_model_reply):
                 opened = opened[: len(opened) - len(reply.before_model_reply)] + tail
@@ -167,7 +161,7 @@ class Renderer:
             candidates.append(before.rpartition(_QUESTION)[2])
         without = self._apply_template((question,), add_generation_prompt=True, **_WITHOUT_REASONING)
         candidates += [without.rpartition(_QUESTION)[2], asked]
-        given = next((opening for opening in candidates if _find_open_reasoning(opening) is None), asked)
+        given = next((opening for opening in candidates if find_open_thought(opening) is None), asked)
         return _ReplyOpening(asked, given)
 
     def _open(self, messages: tuple[Message, ...]) -> str:
@@ -191,7 +185,7 @@ class Renderer:
             return False
         return _SYSTEM in rendered
 
-    def _apply_template(self, messages: Sequence[Message], **switches: bool) -> str:
+    def _apply_template(self, messages: Sequence[Message], **switches: Any) -> str:
         if not self._tokenizer.chat_template:
             raise TemplateTrouble("the model has no chat template; use plain text: --chat off")
         try:
@@ -206,13 +200,6 @@ class Renderer:
                 f"the model's chat template rejects roles {[m.role for m in messages]}: {trouble}"
             ) from trouble
         return text
-
-
-def _find_open_reasoning(text: str) -> str | None:
-    """Return the tag of a reasoning block that a text leaves open."""
-    opened = list(_OPENS.finditer(text))
-    closed = [match.end() for match in _CLOSES.finditer(text)]
-    return opened[-1][0] if opened and (not closed or closed[-1] <= opened[-1].start()) else None
 
 
 def _merge_system_messages(messages: Sequence[Message]) -> tuple[Message, ...]:

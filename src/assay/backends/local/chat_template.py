@@ -15,6 +15,7 @@ from typing import Any
 
 from jinja2 import TemplateError, nodes
 from jinja2.ext import Extension, loopcontrols
+from jinja2.meta import find_undeclared_variables
 from jinja2.parser import Parser
 
 from assay.core.bounded_jinja import BoundedImmutableEnvironment, JinjaFailure, compile_jinja, render_jinja
@@ -38,6 +39,14 @@ class BoundedTemplate:
         """Return a conversation as text; raise JinjaFailure. `tokens` are the special tokens by name."""
         values = {**tokens, "messages": messages, "tools": None, "documents": None, **switches}
         return render_jinja(self._template, values)
+
+
+def find_template_variables(source: str) -> frozenset[str]:
+    """Return the variables that a template reads; empty if it does not parse."""
+    try:
+        return frozenset(find_undeclared_variables(_environment().parse(source)))
+    except TemplateError:
+        return frozenset()
 
 
 class ChatTemplate:

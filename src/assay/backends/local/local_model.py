@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
+from assay.backends.arguments import read_thinking_argument
 from assay.backends.hf.arguments import (
     check_revision,
     read_template,
@@ -37,8 +38,14 @@ from assay.backends.local.scoring_plans import (
     plan_span,
     plan_windows,
 )
+from assay.backends.local.thoughts import (
+    ThoughtMaker,
+    choose_switches,
+    find_thought_marks,
+    needs_no_switch,
+)
 from assay.backends.local.tokenization import EncodedSpan, EncodedWindows, Tokenization
-from assay.backends.problems import missing_files_error, template_error
+from assay.backends.problems import argument_error, missing_files_error, template_error
 from assay.core.errors import listing
 from assay.core.ids import digest
 from assay.core.model import ModelCard, ModelIdentity, Token
@@ -74,6 +81,14 @@ class FileArguments(Protocol):
     def context_length(self) -> int | None:
         """Return the maximum number of tokens to give the model."""
 
+    @property
+    def thinking(self) -> str | None:
+        """Return whether and how much the model thinks; None: as its template does."""
+
+    @property
+    def thoughts(self) -> Literal["apart", "inline"]:
+        """Return whether thoughts are kept apart from answers."""
+
 
 class SpecialTokens(NamedTuple):
     """Special tokens of a tokenizer, each with its id; None for those that it does not have."""
@@ -103,7 +118,8 @@ class LocalModel:
             files = find_files(where, args.revision, with_code=args.trust_remote_code, backend=self.kind)
         self._files = files
         self._template_file = read_template(args.chat_template)
-        self._template_variables = read_template_variables(args.chat_template_kwargs)
+        self._given_variables = read_template_variables(args.chat_template_kwargs)
+        self._thinking = read_thinking_argument(args.thinking, self.kind)
         self._counters = Counters()
 
     @property
@@ -114,6 +130,7 @@ class LocalModel:
     def card(self) -> ModelCard:
         """Return the model's abilities, from its small files."""
         self._check_config()
+        choose_switches(self._thinking, self._template, self._name)
         return ModelCard(
             name=self._name,
             kinds=frozenset(Kind),
@@ -121,6 +138,7 @@ class LocalModel:
             context_length=self._context_length,
             stops_at_tokens=True,
             media=self._files.media if self.takes_media else frozenset(),
+            thinks=self._thinking is not None and self._thinking.is_on,
         )
 
     def probe_card(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
@@ -183,7 +201,27 @@ class LocalModel:
     def _prompt_notes(self) -> tuple[str, ...]:
         """Return notes about where the files came from, and how the template changed conversations."""
         rendered = self._tokenization.notes() if "_tokenization" in self.__dict__ else ()
-        return (*self._files.notes, *rendered)
+        return (*self._files.notes, *rendered, *self._thinking_notes())
+
+    def _thinking_notes(self) -> Iterator[str]:
+        """Yield notes about requested thinking that changed nothing."""
+        if needs_no_switch(self._thinking, self._template):
+            yield f"{self._name}: the chat template knows no thinking, so --thinking off changed nothing"
+        if self._thinking is None or "_thoughts" not in self.__dict__:
+            return
+        counts, is_on = self._thoughts.counts, self._thinking.is_on
+        if is_on and counts.n_texts and not counts.n_thoughts:
+            yield f"{self._name} never thought, although --thinking {self._thinking.written} was requested"
+        if not is_on and counts.n_thoughts:
+            yield (
+                f"{self._name} thought before {counts.n_thoughts:,} of {counts.n_texts:,} answers, although "
+                "--thinking off was requested"
+            )
+        if is_on and (n := self._thoughts.n_begun):
+            yield (
+                f"{self._name} did not think before {n:,} answers, because the dataset begins these replies "
+                "itself"
+            )
 
     def _identity(self, dtype: str, args: Mapping[str, str | int | float | bool]) -> ModelIdentity:
         """Return the model's identity: the hash of its files, its number type, its template."""
@@ -250,7 +288,28 @@ class LocalModel:
             in_parts=bool(self._files.media),
             template_variables=self._template_variables,
             adds_bos=self._file_args.add_bos_token,
+            n_thinking=self._thoughts.n_reserved,
         )
+
+    @property
+    def _template_variables(self) -> dict[str, Any]:
+        """Return the variables of the chat template: those of the arguments, and those that set thinking."""
+        given = self._given_variables
+        switches = choose_switches(self._thinking, self._template, self._name)
+        for name in switches:
+            if name in given and given[name] != switches[name]:
+                raise argument_error(
+                    f"chat_template_kwargs sets {name!r} to {given[name]!r}, --thinking {switches[name]!r}",
+                    f"remove --thinking, or {name!r} from chat_template_kwargs",
+                )
+        return {**given, **switches}
+
+    @cached_property
+    def _thoughts(self) -> ThoughtMaker:
+        is_apart = self._file_args.thoughts == "apart"
+        marks = find_thought_marks(self._template) if is_apart else None
+        budget = None if self._thinking is None else self._thinking.budget
+        return ThoughtMaker(self._tokenizer, marks, budget)
 
     def _plan_rows(
         self, requests: Sequence[Request], rows: Rows, waiting: PendingPlans
@@ -302,7 +361,7 @@ class LocalModel:
             trouble = (
                 prompt
                 if isinstance(prompt, Failure)
-                else check_context_length(len(prompt) + 1, self._context_length)
+                else check_context_length(len(prompt) + self._thoughts.n_reserved + 1, self._context_length)
             )
             trouble = check_max_tokens(request.ask.sampling) or trouble
             if trouble is not None:
@@ -317,7 +376,15 @@ class LocalModel:
                 # Greedy repeats are identical, so one text is enough.
                 room = None if self._context_length is None else self._context_length - len(prompt)
                 drafts = [
-                    new_draft(prompt, sampling, room, request.key, n, request.ask.stop_ids)
+                    new_draft(
+                        prompt,
+                        sampling,
+                        room,
+                        request.key,
+                        n,
+                        request.ask.stop_ids,
+                        self._thoughts.make(request, prompt),
+                    )
                     for n in range(sampling.n if is_sampled else 1)
                 ]
                 jobs[same] = GenerationJob(drafts, [])

@@ -101,8 +101,13 @@ class Tokenization:
         in_parts: bool = False,
         template_variables: Mapping[str, Any] | None = None,
         adds_bos: bool | None = None,
+        n_thinking: int = 0,
     ) -> None:
-        """`adds_bos`: whether every text begins with the BOS token; None: as the tokenizer decides."""
+        """Take a tokenizer, and variables of its chat template.
+
+        `adds_bos`: whether every text begins with the BOS token; None: as the tokenizer decides.
+        `n_thinking`: the tokens that each thought may need.
+        """
         self._tokenizer = tokenizer
         self._context_length = context_length
         self._backend = tokenizer.backend_tokenizer
@@ -113,6 +118,7 @@ class Tokenization:
         self._spellings: Mapping[LabelledEnding, Spellings | Failure] = {}
         self._renderer = Renderer(tokenizer, in_parts=in_parts, variables=template_variables)
         self._leads_conversations = bool(adds_bos)
+        self._n_thinking = n_thinking
         self.lead: tuple[int, ...] = _find_leading_ids(self._backend)
         """The ids that the tokenizer itself adds before a text: its BOS, or nothing."""
         if adds_bos is False:
@@ -163,7 +169,9 @@ class Tokenization:
         """Return how much of the context a request needs; None if it cannot be encoded."""
         if isinstance(ask, Generate):
             prompt = self.prompts([ask.prompt])[0]
-            return None if isinstance(prompt, Failure) else len(prompt) + ask.sampling.max_tokens
+            if isinstance(prompt, Failure):
+                return None
+            return len(prompt) + self._n_thinking + ask.sampling.max_tokens
         encoded = self.spans([ask])[0] if isinstance(ask, Span) else self.labels([ask])[0]
         return None if isinstance(encoded, Failure) else encoded.n_tokens
 

@@ -4,5 +4,6 @@
 - `address`, `arguments`: how a model is named, and what can be set
 - `protocol`, `reply_reader`, `stream`, `tools`, `message_parts`: request bodies and replies
 - `probe`, `tokens`, `scoring`, `likelihood`, `label_probabilities`: log-probabilities, if the server has them
+- `thinking`: fields that ask for thoughts; `batch_run`: all requests by batch endpoints
 - `model_report`: what `GET /models` says
 """

@@ -9,13 +9,15 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
-from assay.backends.arguments import read_arguments
+from assay.backends.arguments import read_arguments, read_thinking_argument
+from assay.backends.openai.thinking import BUDGET_FIELD
 from assay.backends.openai.tools import Tools, read_tool_choice, read_tools
-from assay.backends.problems import argument_error, rejected_key_error
+from assay.backends.problems import argument_error, rejected_key_error, thinking_error
 from assay.core.errors import listing, suggest_name
 from assay.core.ids import digest
 from assay.core.sampling_bounds import MinP, Penalty, RepetitionPenalty, TopK, describe_expected_value
 from assay.core.secrets import find_secret_name
+from assay.core.thinking import Thinking
 
 Positive: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
 Api: TypeAlias = Literal["chat", "completions"]
@@ -110,6 +112,16 @@ class OpenAIArgs(Decoding, frozen=True, omit_defaults=True):
     """The tools offered to the model: a JSON list, or a file that contains one."""
     tool_choice: str | None = None
     """Which tool the model must call: auto, none, required, or the name of one."""
+    batch: Literal["resume", "new"] | None = None
+    """Send all requests through the provider's batch endpoint: `resume` uses batches of earlier starts."""
+    batch_poll_s: Annotated[float, msgspec.Meta(gt=0)] = 30.0
+    """Seconds between two looks at a batch."""
+    thinking: str | None = None
+    """`on`, `off`, an effort, or the maximum tokens of a thought. None: the server's default."""
+    thinking_budget_name: str = BUDGET_FIELD
+    """The server's name for the maximum tokens of a thought."""
+    thoughts: Literal["apart", "inline"] = "apart"
+    """`inline`: leave thoughts in the answers if the server does, as systems do that know no thoughts."""
 
 
 class OpenAISettings(msgspec.Struct, frozen=True):
@@ -123,6 +135,8 @@ class OpenAISettings(msgspec.Struct, frozen=True):
     """The tools offered to the model."""
     decoding: dict[str, Any] | None = None
     """The decoding fields of every body, instead of the run's own."""
+    thinking: Thinking | None = None
+    """How much the model thinks; None: the server's default."""
     scoring: dict[str, Any] = {}
     """Further fields of the bodies that request the likelihood of a text (SPAN); LABELS omits them."""
 
@@ -142,6 +156,12 @@ class OpenAISettings(msgspec.Struct, frozen=True):
     def collect_identity_args(self) -> dict[str, str | int | float | bool]:
         """Return the arguments that change answers, as part of the model's identity."""
         changed: dict[str, str | int | float | bool] = {}
+        if self.thinking is not None:
+            changed["thinking"] = self.thinking.written
+        if self.args.thinking_budget_name != BUDGET_FIELD:
+            changed["thinking_budget_name"] = self.args.thinking_budget_name
+        if self.args.thoughts != "apart":
+            changed["thoughts"] = self.args.thoughts
         if self.args.api is not None:
             changed["api"] = self.args.api
         if self.args.n_per_call > 1:
@@ -183,23 +203,30 @@ def read_openai_settings(given: Mapping[str, str], backend: str = "openai") -> O
     if "stream" in omitted and args.stream is not False:
         what = "openai argument omit: without the field 'stream' the server does not stream"
         raise argument_error(what, "add stream=false")
-    return OpenAISettings(args, extra, omitted, _read_offered_tools(args), decoding, scoring)
+    thinking = read_thinking_argument(args.thinking, backend)
+    if args.api == "completions" and thinking is not None and thinking.is_on:
+        raise thinking_error(
+            f"{backend} argument api=completions: only chats can ask the model to think",
+            "omit api=completions, or remove --thinking",
+        )
+    return OpenAISettings(args, extra, omitted, _read_offered_tools(args), decoding, thinking, scoring)
 
 
-def read_key(args: OpenAIArgs) -> str | None:
-    """Return the key from the environment, or raise MODEL-009.
+def read_key(args: OpenAIArgs, default: str = DEFAULT_KEY) -> str | None:
+    """Return the key from the environment, or raise MODEL-009; `default` names its variable.
 
     Messages never repeat the value of `key_env`: it may be the key itself, given by mistake.
     """
     if args.key_env is not None and not _VARIABLE.fullmatch(args.key_env):
-        raise rejected_key_error("key_env is not the name of an environment variable")
-    key = os.environ.get(args.key_env or DEFAULT_KEY, "").strip()
+        raise rejected_key_error("key_env is not the name of an environment variable", default)
+    key = os.environ.get(args.key_env or default, "").strip()
     if key and not _KEY.fullmatch(key):
         raise rejected_key_error(
-            "the API key contains a character that is not allowed: a space, a line break or non-ASCII"
+            "the API key contains a character that is not allowed: a space, a line break or non-ASCII",
+            default,
         )
     if args.key_env is not None and not key:
-        raise rejected_key_error("the environment variable named by key_env is not set")
+        raise rejected_key_error("the environment variable named by key_env is not set", default)
     return key or None
 
 

@@ -10,9 +10,13 @@ import asyncio
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+import msgspec
+
+from assay.backends.http.batches import BatchRecords
 from assay.backends.http.concurrency import MOST, AdaptiveLevel, FixedLevel, Level
+from assay.backends.http.exchange import HttpReply
 from assay.backends.http.open_files import raise_connection_limit
 from assay.backends.http.post import CallTrouble, Endpoint, RetryPolicy
 from assay.backends.http.pull import CompletionState, run_concurrently
@@ -20,10 +24,13 @@ from assay.backends.http.request_parts import PartAnswer, PendingRequests
 from assay.backends.http.text_protocol import OPENAI, TextProtocol
 from assay.backends.local.media_bytes import MediaTrouble
 from assay.backends.openai.address import fetch_first_model
-from assay.backends.openai.arguments import read_key
+from assay.backends.openai.arguments import OpenAISettings, read_key
+from assay.backends.openai.batch_run import BatchRun
 from assay.backends.openai.model_report import Report
 from assay.backends.openai.protocol import (
     GenerationPart,
+    OpenAIReply,
+    build_thoughts,
     count_prompt_tokens,
     count_written_tokens,
     read_texts,
@@ -32,6 +39,8 @@ from assay.backends.openai.protocol import (
 )
 from assay.backends.openai.reply_reader import TimedReply
 from assay.backends.openai.scoring import ServerScoring
+from assay.backends.openai.thinking import ThinkingCheck, suggest_thinking_fix
+from assay.backends.problems import argument_error
 from assay.core.media import Medium
 from assay.core.model import ModelCard, ModelIdentity, Token
 from assay.core.prompt import find_media
@@ -63,8 +72,17 @@ class OpenAIBackend:
             gives_up=True,
         )
         self._level = _level(given.concurrency)
-        self._key = key = read_key(given)
-        self._endpoint = Endpoint(address.url, patience, key=key, fix=address.fix, level=self._level)
+        self._key = key = read_key(given, protocol.key_variable)
+        headers = protocol.build_headers(key)
+        self._endpoint = Endpoint(
+            address.url,
+            patience,
+            key=key,
+            fix=address.fix,
+            level=self._level,
+            headers=headers,
+            key_variable=protocol.key_variable,
+        )
         # vLLM's additions to the protocol are next to /v1. They do no model work, so no level counts them.
         self._root = Endpoint(address.url.removesuffix("/v1"), patience, key=key, fix=address.fix)
         self._scoring = ServerScoring(self._endpoint, self._root, lambda: self._model, self._settings)
@@ -73,10 +91,16 @@ class OpenAIBackend:
         self._ended = CompletionState()
         self._is_stream = given.stream is not False
         self._notes: list[str] = []
+        self._thoughts = build_thoughts(self._settings)
+        if given.batch is not None:
+            _check_batch(protocol, self._settings)
+        self._check = ThinkingCheck(self._settings.thinking, given.thinking_budget_name)
 
     @property
     def card(self) -> ModelCard:
         """Return the server's abilities: generation, and what else probing found."""
+        if self._settings.args.batch is not None:
+            return self._batch_card
         if self._card is not None:
             return self._card
         is_chat = self._settings.args.api != "completions"
@@ -87,11 +111,27 @@ class OpenAIBackend:
             has_windows=False,
             media=frozenset(Medium) if is_chat else frozenset(),
             fetches_media=is_chat,
+            thinks=self._thoughts.is_requested,
+        )
+
+    @property
+    def _batch_card(self) -> ModelCard:
+        is_chat = self._settings.args.api != "completions"
+        why = "--batch sends only requests for generated text"
+        return ModelCard(
+            name=self._name,
+            kinds=frozenset({Kind.GENERATE}),
+            is_chat=is_chat,
+            has_windows=False,
+            media=frozenset(Medium) if is_chat else frozenset(),
+            fetches_media=is_chat,
+            cannot=dict.fromkeys((Kind.SPAN, Kind.LABELS), why),
+            thinks=self._thoughts.is_requested,
         )
 
     def probe_card(self, kinds: frozenset[Kind], *, is_chat: bool) -> ModelCard:
         """Probe the server with short calls if more than generation is needed."""
-        if kinds - {Kind.GENERATE}:
+        if self._settings.args.batch is None and kinds - {Kind.GENERATE}:
             self._card = self._scoring.describe(self.card, kinds, is_chat=is_chat)
             if not kinds <= self._card.kinds:
                 # If one method is not available, the error lists those that are.
@@ -117,12 +157,69 @@ class OpenAIBackend:
         """Send concurrent calls; pull the next request when a call ends."""
         pending = PendingRequests()
         jobs = self._jobs(requests, pending)
+        if self._settings.args.batch is not None:
+            yield from self._run_batches(jobs, pending)
+            return
         url = self._endpoint.url
         for done in run_concurrently(jobs, self._work, url=url, level=self._level, ended=self._ended):
             response = done if isinstance(done, Response) else pending.complete(done)
             if response is not None:
                 # Some servers repeat the API key in their replies.
                 yield response if self._key is None else mask_secret(response, self._key)
+
+    def _run_batches(
+        self, jobs: Iterable[GenerationPart | Request | Response], pending: PendingRequests
+    ) -> Iterator[Response]:
+        """Send all requests through the batch endpoint; yield their responses as batches end."""
+        parts: dict[str, GenerationPart] = {}
+        bodies: dict[str, Mapping[str, Any]] = {}
+        for job in jobs:
+            if isinstance(job, GenerationPart):
+                custom_id = f"{job.request.key}-{job.number}"
+                try:
+                    bodies[custom_id] = self._build_body(job, is_stream=False)
+                    parts[custom_id] = job
+                except MediaTrouble as trouble:
+                    answer = PartAnswer(job.request, job.number, Failure("media", str(trouble)), 0.0)
+                    if (response := pending.complete(answer)) is not None:
+                        yield response
+            elif isinstance(job, Response):
+                yield job
+        paths = {
+            custom_id: self._protocol.path(part.ask, self._model, self._settings, is_stream=False)
+            for custom_id, part in parts.items()
+        }
+        for custom_id, content in self._batch_run.run(bodies, paths):
+            part = parts[custom_id]
+            response = pending.complete(self._read_result(part, content))
+            if response is not None:
+                yield response if self._key is None else mask_secret(response, self._key)
+
+    @cached_property
+    def _batch_run(self) -> BatchRun:
+        args, batches = self._settings.args, self._protocol.batches
+        assert batches is not None  # Checked when the backend was created.
+        model = msgspec.to_builtins(self.identity().deciding)
+        return BatchRun(
+            batches,
+            self._endpoint,
+            BatchRecords(model),
+            poll_s=args.batch_poll_s,
+            retries=args.retries,
+            resumes=args.batch == "resume",
+        )
+
+    def _read_result(self, part: GenerationPart, content: bytes | Failure) -> PartAnswer:
+        """Return the answer in one result of a batch."""
+        if isinstance(content, Failure):
+            return PartAnswer(part.request, part.number, content, 0.0)
+        reading = self._protocol.create_reader(part.ask)
+        try:
+            reply, _ = reading.read(HttpReply(200, {}, content, time.perf_counter()))
+        except CallTrouble as trouble:
+            return PartAnswer(part.request, part.number, Failure(trouble.kind, str(trouble)), 0.0)
+        outputs = self._read_outputs(reply, part)
+        return PartAnswer(part.request, part.number, outputs, 0.0, count_prompt_tokens(reply))
 
     @property
     def has_more_at_hand(self) -> bool:
@@ -164,7 +261,13 @@ class OpenAIBackend:
                 f"{self._name} did not report why {self._n_without_reason:,} texts ended: they count as "
                 "complete unless they reached the maximum number of tokens"
             )
-        return [*notes, *self._scoring.notes(self._name)]
+        if "_batch_run" in self.__dict__:
+            batch = self._batch_run
+            notes.append(
+                f"{self._name}: batches submitted: {batch.n_submitted:,}, resumed from an earlier start: "
+                f"{batch.n_resumed:,}; requests sent again: {batch.n_sent_again:,}"
+            )
+        return [*notes, *self._check.notes(self._name), *self._scoring.notes(self._name)]
 
     def close(self) -> None:
         """Do nothing: connections close at the end of each run."""
@@ -250,18 +353,31 @@ class OpenAIBackend:
     async def _texts(self, client: HttpClient, part: GenerationPart) -> _PartTexts:
         """Return a part's texts. A server that sends fewer texts than requested gets another call."""
         reply, first_s = await self._reply(client, part)
-        written = read_texts(reply, part.ask, offers_tools=bool(self._settings.tools))
+        outputs = self._read_outputs(reply, part)
         n_read = count_prompt_tokens(reply)
-        if isinstance(written, Failure):
-            return _PartTexts(written, n_read, first_s)
-        written = written[: part.n_texts]
-        self._n_without_reason += sum(not text.is_end_reported for text in written)
-        outputs = tuple(text.output for text in written)
+        if isinstance(outputs, Failure):
+            return _PartTexts(outputs, n_read, first_s)
         rest = part.after(len(outputs))
         if not rest.n_texts:
             return _PartTexts(outputs, n_read, first_s)
         more = (await self._texts(client, rest)).outcome
         return _PartTexts(more if isinstance(more, Failure) else outputs + more, n_read, first_s)
+
+    def _read_outputs(self, reply: OpenAIReply, part: GenerationPart) -> tuple[Output, ...] | Failure:
+        """Return the texts of a reply, and count what it reports about them."""
+        written = read_texts(
+            reply, part.ask, offers_tools=bool(self._settings.tools), thoughts=self._thoughts
+        )
+        if isinstance(written, Failure):
+            return written
+        written = written[: part.n_texts]
+        self._n_without_reason += sum(not text.is_end_reported for text in written)
+        self._check.n_estimated += sum(text.is_estimated for text in written)
+        self._check.n_unmarked += sum(text.is_unmarked for text in written)
+        outputs = tuple(text.output for text in written)
+        for output in outputs:
+            self._check.add(output)
+        return outputs
 
     async def _reply(self, client: HttpClient, part: GenerationPart) -> TimedReply:
         is_stream = self._is_stream
@@ -269,6 +385,7 @@ class OpenAIBackend:
             return await self._post_part(client, part, is_stream=is_stream)
         except CallTrouble as trouble:
             if not (is_stream and self._settings.args.stream is None and _is_about_streams(trouble)):
+                trouble.args = (f"{trouble}{suggest_thinking_fix(str(trouble), self._settings.thinking)}",)
                 raise
         if self._is_stream:
             self._is_stream = False
@@ -277,8 +394,15 @@ class OpenAIBackend:
 
     async def _post_part(self, client: HttpClient, part: GenerationPart, *, is_stream: bool) -> TimedReply:
         prompt = part.ask.prompt
-        build = partial(
-            self._protocol.body,
+        build = partial(self._build_body, part, is_stream=is_stream)
+        # Reading media files takes time: other calls continue meanwhile.
+        body = await asyncio.to_thread(build) if find_media(prompt) else build()
+        path = self._protocol.path(part.ask, self._model, self._settings, is_stream=is_stream)
+        reading = partial(self._protocol.create_reader, part.ask)
+        return await self._endpoint.post(client, body, reading, path=path, n_tokens=_n_written)
+
+    def _build_body(self, part: GenerationPart, *, is_stream: bool) -> dict[str, Any]:
+        return self._protocol.body(
             part.ask,
             self._model,
             self._settings,
@@ -286,15 +410,19 @@ class OpenAIBackend:
             seed=part.seed,
             n_texts=part.n_texts,
         )
-        # Reading media files takes time: other calls continue meanwhile.
-        body = await asyncio.to_thread(build) if find_media(prompt) else build()
-        path = self._protocol.path(part.ask, self._model, self._settings, is_stream=is_stream)
-        reading = partial(self._protocol.create_reader, part.ask)
-        return await self._endpoint.post(client, body, reading, path=path, n_tokens=_n_written)
 
 
 def _n_written(read: TimedReply) -> int:
     return count_written_tokens(read.reply)
+
+
+def _check_batch(protocol: TextProtocol, settings: OpenAISettings) -> None:
+    """Raise MODEL-002 if a protocol or its arguments do not go with batches."""
+    if protocol.batches is None:
+        what = f"--batch: {protocol.name} has no batch endpoint that Assay supports"
+        raise argument_error(what, "remove --batch, or use openai:MODEL@URL or anthropic:MODEL")
+    if settings.args.n_per_call > 1:
+        raise argument_error("--batch and n_per_call cannot be combined", "remove n_per_call")
 
 
 def _level(concurrency: int | None) -> Level:

@@ -39,9 +39,9 @@ def fetch_model_report(base_url: str, name: str, key: str | None = None) -> Repo
     return read_report(fetch_json(base_url, "/models", key), name)
 
 
-def fetch_json(base_url: str, path: str, key: str | None = None) -> Any:
+def fetch_json(base_url: str, path: str, key: str | None = None, *, headers: str | None = None) -> Any:
     """Return the document at a path; None if the server has none. Raises MODEL-007 if no server answers."""
-    endpoint = Endpoint(base_url, _PATIENCE, key=key)
+    endpoint = Endpoint(base_url, _PATIENCE, key=key, headers=headers)
 
     async def ask(client: HttpClient, _: None) -> Any:
         try:

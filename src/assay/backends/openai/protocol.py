@@ -18,7 +18,9 @@ import msgspec
 
 from assay.backends.http.post import CallTrouble, not_json_error
 from assay.backends.local.media_bytes import encode_base64
+from assay.backends.local.thoughts import split_thought
 from assay.backends.openai.arguments import Api, OpenAISettings
+from assay.backends.openai.thinking import TEMPLATE_FIELD, build_thinking_fields
 from assay.backends.openai.tools import ToolCall, format_calls, read_calls
 from assay.backends.repeats import count_drawn_texts, draw_repeat_seed
 from assay.core.media import AnyMedia, Audio, Text
@@ -103,8 +105,13 @@ def build_body(
         "model": model,
         **build_prompt_fields(ask.prompt, select_api(ask.prompt, settings)),
         **_build_decoding(ask.sampling, settings, seed, n_texts),
-        **settings.fields,
     }
+    if not isinstance(ask.prompt, str):
+        fields |= build_thinking_fields(settings.thinking, settings.args.thinking_budget_name)
+    own = settings.fields
+    if isinstance(given := own.get(TEMPLATE_FIELD), dict):
+        own[TEMPLATE_FIELD] = {**fields.get(TEMPLATE_FIELD, {}), **given}
+    fields |= own
     if set(ask.sampling.stop) > set(get_stop_texts(settings)):
         fields["stop"] = list(ask.sampling.stop)
     if is_stream:
@@ -149,9 +156,12 @@ def get_stop_texts(settings: OpenAISettings) -> Sequence[str]:
 def _build_decoding(
     sampling: Sampling, settings: OpenAISettings, seed: int | None, n_texts: int
 ) -> dict[str, Any]:
+    max_tokens = sampling.max_tokens
+    if settings.thinking is not None:
+        max_tokens += settings.thinking.budget or 0
     if settings.decoding is not None:
-        return {"max_tokens": sampling.max_tokens}
-    fields: dict[str, Any] = {"max_tokens": sampling.max_tokens, "temperature": sampling.temperature}
+        return {"max_tokens": max_tokens}
+    fields: dict[str, Any] = {"max_tokens": max_tokens, "temperature": sampling.temperature}
     if sampling.temperature > 0:
         # Sent even if it is 1: the server may have another default, such as the checkpoint's own.
         fields["top_p"] = sampling.top_p
@@ -199,11 +209,27 @@ class Choice(msgspec.Struct):
     """SGLang: the same."""
 
 
+class TokenDetails(msgspec.Struct):
+    """Which tokens of a text are of which kind."""
+
+    reasoning_tokens: Any = None
+
+
 class Usage(msgspec.Struct):
     """The server's token counts."""
 
     prompt_tokens: Any = None
     completion_tokens: Any = None
+    completion_tokens_details: TokenDetails | None = None
+    reasoning_tokens: Any = None
+    """SGLang: the tokens of thoughts, without details."""
+
+    @property
+    def n_thinking(self) -> int | None:
+        """Return the number of tokens of all thoughts together, None if the server does not report it."""
+        details = self.completion_tokens_details or TokenDetails()
+        sent = self.reasoning_tokens if details.reasoning_tokens is None else details.reasoning_tokens
+        return None if sent is None else read_token_count(sent)
 
     @property
     def n_read(self) -> int:
@@ -234,10 +260,37 @@ class OpenAIReply(msgspec.Struct):
 
 
 class GeneratedText(NamedTuple):
-    """A text, and whether the server reported why it ended."""
+    """A text, and what the server reported about it."""
 
     output: Output
     is_end_reported: bool
+    """Whether the server reported why it ended."""
+    is_estimated: bool = False
+    """Whether the number of tokens of its thought is estimated."""
+    is_unmarked: bool = False
+    """Whether it was truncated and does not show whether its answer had begun."""
+
+
+class Thoughts(NamedTuple):
+    """How to find the thoughts in texts."""
+
+    is_apart: bool = True
+    """Whether thoughts inside a text are separated from its answer."""
+    is_requested: bool = False
+    """Whether the model was asked to think."""
+    budget: int | None = None
+    """Tokens that a text may have besides `max_tokens`."""
+
+
+_APART = Thoughts()
+
+
+def build_thoughts(settings: OpenAISettings) -> Thoughts:
+    """Return how to find the thoughts in the texts of a model with these settings."""
+    thinking = settings.thinking
+    is_requested = thinking is not None and thinking.is_on
+    budget = None if thinking is None else thinking.budget
+    return Thoughts(settings.args.thoughts == "apart", is_requested, budget)
 
 
 _decoder = msgspec.json.Decoder(OpenAIReply)
@@ -291,15 +344,14 @@ def join_content(content: str | list[ContentPart] | None) -> str | None:
 
 
 def read_texts(
-    reply: OpenAIReply, ask: Generate, *, offers_tools: bool = False
+    reply: OpenAIReply, ask: Generate, *, offers_tools: bool = False, thoughts: Thoughts = _APART
 ) -> list[GeneratedText] | Failure:
     """Return the texts of a reply, or why there are none. Tool calls are an answer if tools were offered."""
-    usage = reply.usage or Usage()
     # Servers count all texts together, or only the first, so the count of a single text is unknown.
-    n_tokens = usage.n_written if len(reply.choices) == 1 else 0
+    usage = reply.usage if reply.usage is not None and len(reply.choices) == 1 else Usage()
     written: list[GeneratedText] = []
     for choice in sorted(reply.choices, key=lambda choice: choice.index or 0):
-        text = _read_generated(choice, ask, n_tokens, offers_tools=offers_tools)
+        text = _read_generated(choice, ask, usage, thoughts, offers_tools=offers_tools)
         if isinstance(text, Failure):
             return text
         written.append(text)
@@ -307,8 +359,9 @@ def read_texts(
 
 
 def _read_generated(
-    choice: Choice, ask: Generate, n_tokens: int, *, offers_tools: bool
+    choice: Choice, ask: Generate, usage: Usage, thoughts: Thoughts, *, offers_tools: bool
 ) -> GeneratedText | Failure:
+    n_tokens, n_thinking = usage.n_written, usage.n_thinking
     message = choice.message or ReplyMessage()
     text = choice.text if choice.text is not None else join_content(message.content)
     calls = read_calls(message.tool_calls) if offers_tools else ()
@@ -325,15 +378,30 @@ def _read_generated(
         return Failure("no_text", f"the reply contains no text, and finish_reason {reason!r}")
     # With a finish_reason, an empty text is an answer: the model ended at once, or only wrote reasoning.
     text = _strip_begun_reply(text or "", ask.prompt)
-    text, finish = _detect_finish(text, choice, ask.sampling, n_tokens)
+    reasoning = message.reasoning_content or message.reasoning or None
+    if thoughts.is_apart and reasoning is None and not isinstance(ask.prompt, str):
+        reasoning, text = split_thought(text)
+    limit = ask.sampling.max_tokens + (0 if thoughts.budget is None else thoughts.budget)
+    text, finish = _detect_finish(text, choice, ask.sampling, n_tokens, limit)
+    is_unmarked = (
+        thoughts.is_requested and finish is Finish.LENGTH and reasoning is None and n_thinking is None
+    ) and bool(text)
+    if is_unmarked:
+        reasoning, text = text, ""  # Perhaps an answer, but a thought must never be scored as one.
+    is_estimated = reasoning is not None and n_thinking is None
+    if is_estimated:
+        assert reasoning is not None
+        n_thinking = round(n_tokens * len(reasoning) / max(1, len(reasoning) + len(text)))
     if calls and not text.strip():
         text = format_calls(calls)  # After the cut at stop strings, which apply to text only.
-    reasoning = message.reasoning_content or message.reasoning or None
-    output = Output(text, finish, n_tokens, reasoning, calls=calls)
-    return GeneratedText(output, is_end_reported or finish is Finish.STOP)
+    output = Output(text, finish, n_tokens, reasoning, calls=calls, n_thinking_tokens=n_thinking or 0)
+    is_end_reported = is_end_reported or finish is Finish.STOP
+    return GeneratedText(output, is_end_reported, is_estimated, is_unmarked)
 
 
-def _detect_finish(text: str, choice: Choice, sampling: Sampling, n_tokens: int) -> tuple[str, Finish]:
+def _detect_finish(
+    text: str, choice: Choice, sampling: Sampling, n_tokens: int, limit: int
+) -> tuple[str, Finish]:
     """Return a text, cut at stop strings that the server left in it, and why it ended.
 
     Most servers report `stop` both for a stop string that they removed and for a model that ended its turn.
@@ -344,7 +412,7 @@ def _detect_finish(text: str, choice: Choice, sampling: Sampling, n_tokens: int)
         return text[: min(cuts)], Finish.STOP
     if choice.finish_reason in _CUT:
         return text, Finish.LENGTH
-    if choice.finish_reason not in _ENDED | _CALLED and n_tokens >= sampling.max_tokens:
+    if choice.finish_reason not in _ENDED | _CALLED and n_tokens >= limit:
         return text, Finish.LENGTH
     is_stopped = any(stop in sampling.stop for stop in (choice.stop_reason, choice.matched_stop))
     return text, Finish.STOP if is_stopped else Finish.END

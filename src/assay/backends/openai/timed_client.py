@@ -13,7 +13,7 @@ from assay.backends.http.text_protocol import OPENAI, TextProtocol
 from assay.backends.local.media_bytes import MediaTrouble
 from assay.backends.openai.address import fetch_first_model
 from assay.backends.openai.arguments import read_key
-from assay.backends.openai.protocol import count_prompt_tokens, read_texts
+from assay.backends.openai.protocol import build_thoughts, count_prompt_tokens, read_texts
 from assay.backends.openai.reply_reader import OpenAIReplyReader
 from assay.core.request import Generate
 from assay.core.response import Completion, Failure
@@ -32,7 +32,15 @@ class OpenAITimedClient:
         address = protocol.read_address(where)
         self._model, url = address.model, address.url
         patience = RetryPolicy(given.timeout_s, retries=0, wait_s=0.0)
-        self._endpoint = Endpoint(url, patience, key=read_key(given), fix=address.fix)
+        key = read_key(given, protocol.key_variable)
+        self._endpoint = Endpoint(
+            url,
+            patience,
+            key=key,
+            fix=address.fix,
+            headers=protocol.build_headers(key),
+            key_variable=protocol.key_variable,
+        )
         self._client = HttpClient(url)
         self._limits = TimeLimits(given.timeout_s)
 
@@ -76,7 +84,8 @@ class OpenAITimedClient:
         except CallTrouble as trouble:
             reading.ended = time.perf_counter()
             return Failure(trouble.kind, str(trouble))
-        written = read_texts(reply, ask, offers_tools=bool(self._settings.tools))
+        thoughts = build_thoughts(self._settings)
+        written = read_texts(reply, ask, offers_tools=bool(self._settings.tools), thoughts=thoughts)
         if isinstance(written, Failure):
             return written
         return Completion(tuple(text.output for text in written), count_prompt_tokens(reply))

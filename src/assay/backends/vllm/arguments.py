@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from assay.backends.arguments import read_arguments
-from assay.backends.hf.arguments import Count
+from assay.backends.hf.arguments import Count, collect_thinking_args
 from assay.backends.local.adapter_files import find_adapter
 from assay.backends.problems import argument_error
 from assay.core.errors import suggest_name
@@ -66,6 +66,10 @@ class VllmArgs(msgspec.Struct, frozen=True):
     kv_cache_dtype: str | None = None
     seed: Annotated[int, msgspec.Meta(ge=0)] = 0
     """Seed of the engine; sampled texts have their own seeds."""
+    thinking: str | None = None
+    """`on`, `off`, an effort or a number of tokens. None: as the model's chat template does by itself."""
+    thoughts: Literal["apart", "inline"] = "apart"
+    """`inline`: leave thoughts in the answers, as systems do that know no thoughts."""
     lora: str | None = None
     """Folder of an adapter to apply to the model."""
 
@@ -83,6 +87,7 @@ class VllmSettings(msgspec.Struct, frozen=True):
         changed: dict[str, str | int | float | bool] = {
             name: value for name in names if (value := getattr(self.args, name)) is not None
         }
+        changed |= collect_thinking_args(self.args.thinking, self.args.thoughts)
         if self.args.lora is not None:
             changed["lora"] = find_adapter(self.args.lora).digest
         for name, value in self.engine.items():

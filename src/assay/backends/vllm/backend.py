@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 from assay.backends.hf.batching import iter_windows
 from assay.backends.hf.device_placement import resolve_device, resolve_dtype
-from assay.backends.hf.generation import Draft, EndDetector, stop_length
+from assay.backends.hf.generation import Draft, EndDetector, begin_answer, stop_length
 from assay.backends.hf.likelihood import Rows
 from assay.backends.hf.work_counters import Counters
 from assay.backends.local.adapter_files import find_adapter
@@ -151,11 +151,13 @@ class WriteJob:
         sampling = draft.sampling
         is_sampled = sampling.temperature > 0
         # The engine supports stop strings only; stop token sequences are searched in its output.
-        stops = () if draft.stop_ids else sampling.stop
+        # It would also find a stop string inside a thought.
+        stops = () if draft.stop_ids or draft.thought is not None else sampling.stop
+        inner = frozenset[int]() if draft.thought is None else draft.thought.inner_end_ids
         self.ask = WriteAsk(
             draft.prompt,
             draft.max_new,
-            ending.end_ids | ending.special_ids(stops),
+            (ending.end_ids | ending.special_ids(stops)) - inner,
             stops,
             sampling.temperature,
             sampling.top_p,
@@ -170,6 +172,8 @@ class WriteJob:
         assert isinstance(answer, WriteAnswer)
         draft = self.draft
         draft.seconds += seconds
+        if draft.thought is not None:
+            return self._take_thought(draft, answer)
         draft.ids.extend(answer.ids)
         if draft.stop_ids:
             ends = (n for n in range(1, len(draft.ids)) if stop_length(draft.ids[:n], draft.stop_ids))
@@ -182,9 +186,43 @@ class WriteJob:
             draft.output = Output(text, finish, len(draft.ids))
         return ()
 
+    def _take_thought(self, draft: Draft, answer: WriteAnswer) -> Sequence[Job]:
+        """Find the answer after the thought; a thought that used up its budget is ended first."""
+        for token in answer.ids:
+            draft.ids.append(token)
+            self._ending.check(draft)
+            if draft.is_done:
+                break
+        if draft.needs_answer:
+            return [AnswerJob(draft, self._ending)]
+        if draft.output is None:
+            self._ending.finish(draft, Finish.END)
+        return ()
+
     def reject(self, why: str) -> None:
         """Record that the text failed."""
         self.draft.failure = ("engine", why)
+
+
+class AnswerJob(WriteJob):
+    """Generates the answer after a thought that Assay ended."""
+
+    def __init__(self, thinking: Draft, ending: EndDetector) -> None:
+        super().__init__(begin_answer(thinking), ending)
+        self._answer = self.draft
+        self._thinking = thinking
+
+    def take(self, answer: EngineAnswer, seconds: float) -> Sequence[Job]:
+        """Finish the draft whose thought it follows."""
+        super().take(answer, seconds)
+        self._ending.take_answer(self._thinking, self._answer)
+        self.draft = self._thinking
+        return ()
+
+    def reject(self, why: str) -> None:
+        """Record that the text failed."""
+        self._thinking.failure = ("engine", why)
+        self.draft = self._thinking
 
 
 WINDOW_REQUESTS = 1024
@@ -314,7 +352,7 @@ class VllmBackend(LocalModel):
             for job in flow.step():
                 if isinstance(job, ReadJob):
                     yield from complete_requests([row for row in job.own_rows if row.is_done], waiting)
-                elif isinstance(job, WriteJob):
+                elif isinstance(job, WriteJob) and not job.draft.needs_answer:
                     yield from _finish_draft(job.draft, owner)
 
     def _submit_window(

@@ -42,6 +42,18 @@ class AnnotationsAnswer(msgspec.Struct, frozen=True, tag="annotations", tag_fiel
     annotations: tuple[Annotation, ...]
 
 
+class ThinkingCounts(msgspec.Struct, frozen=True):
+    """The thoughts of one method of a task."""
+
+    task: str
+    method: str
+    n_thoughts: int
+    n_thinking_tokens: int
+    """0: the server does not report them."""
+    n_cut: int
+    """Thoughts truncated before the answer began."""
+
+
 class RunAnswer(msgspec.Struct, frozen=True, tag="run", tag_field="kind"):
     """A run: `assay run`, `assay report`, and each run of `assay ls`."""
 
@@ -66,6 +78,8 @@ class RunAnswer(msgspec.Struct, frozen=True, tag="run", tag_field="kind"):
     started: str
     finished: str | None
     seconds: float | None
+    thinking: tuple[ThinkingCounts, ...] = ()
+    """How much the model thought, for each task and method; empty if it did not think."""
 
 
 class RunsAnswer(msgspec.Struct, frozen=True, tag="runs", tag_field="kind"):
@@ -350,6 +364,13 @@ def build_run_answer(folder: Path, manifest: RunManifest, metrics: Sequence[Metr
         started=manifest.started,
         finished=manifest.finished,
         seconds=manifest.seconds,
+        thinking=tuple(
+            ThinkingCounts(
+                cost.task, cost.method, cost.n_thoughts, cost.n_thinking_tokens, cost.n_cut_thoughts
+            )
+            for cost in manifest.costs
+            if cost.n_thoughts
+        ),
     )
 
 

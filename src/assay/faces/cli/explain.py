@@ -9,7 +9,7 @@ import click
 from assay.app.explain import ExplainedAsk, Explanation
 from assay.core.model import Token
 from assay.core.request import Kind
-from assay.core.response import Completion, Failure, LabelProbs, Likelihood
+from assay.core.response import Completion, Failure, LabelProbs, Likelihood, Output
 from assay.core.rounding import format_number
 from assay.core.score import JudgeReply, OptionNumbers, Score, Verdict
 from assay.faces.cli.json_output import Answer, json_option
@@ -242,6 +242,8 @@ def _show_completion(ask: ExplainedAsk, outcome: Completion) -> None:
     }
     for output in outcome.outputs:
         length = f"{output.n_tokens} tokens, " if output.n_tokens else ""
+        if output.has_thought:
+            _show_thought(output)
         title = f"output: {length}{endings[output.finish]}"
         # The first turn of a conversation is the prompt above.
         later = [f"[bold cyan]user[/]\n{escape(turn)}\n[bold cyan]assistant[/]" for turn in ask.record.turns]
@@ -256,6 +258,23 @@ def _show_completion(ask: ExplainedAsk, outcome: Completion) -> None:
         found = "no" if attempt.found is None else f"[green]{escape(attempt.found)}[/]"
         span = "" if attempt.start is None else f" [dim]at {attempt.start}..{attempt.end}[/]"
         out.print(f"  [dim]rule[/] {escape(attempt.rule):<24} {found}{span}", soft_wrap=True)
+
+
+def _show_thought(output: Output) -> None:
+    from rich.markup import escape
+    from rich.panel import Panel
+
+    from assay.core.text_preview import shorten_text
+    from assay.faces.cli.render import SHOWN_PROMPT, out
+
+    length = f": {output.n_thinking_tokens:,} tokens" if output.n_thinking_tokens else ""
+    cut = ", truncated before the answer began" if output.is_cut_in_thought else ""
+    if output.reasoning is None:
+        out.print(f"  [dim]thought{length}{cut}; the server does not return its text[/]", soft_wrap=True)
+        return
+    text = escape(shorten_text(output.reasoning, SHOWN_PROMPT))
+    title = f"thought, not part of the answer{length}{cut}"
+    out.print(Panel(text, title=title, title_align="left", border_style="dim", expand=False))
 
 
 def _show_reply(reply: JudgeReply) -> None:

@@ -93,8 +93,8 @@ _OPTIONS = (
         "Model",
         "--model",
         "-m",
-        help="smollm2, hf:FOLDER, hf:ORG/NAME, hf:FILE.gguf, vllm:MODEL, openai:NAME@URL, tgi:@URL, "
-        "triton:MODEL@URL, ultraeval:URL or mock. [smollm2]",
+        help="smollm2, hf:FOLDER, hf:ORG/NAME, hf:FILE.gguf, vllm:MODEL, openai:NAME@URL, anthropic:NAME, "
+        "gemini:NAME, tgi:@URL, triton:MODEL@URL, ultraeval:URL or mock. [smollm2]",
     ),
     grouped_option(
         "Model",
@@ -111,11 +111,25 @@ _OPTIONS = (
         help="Use the model's chat template. [auto]",
     ),
     grouped_option(
+        "Model",
+        "--thinking",
+        metavar="on|off|N",
+        help="Let the model think before it answers, for at most N tokens, or with effort low, medium or "
+        "high. [the model's default]",
+    ),
+    grouped_option(
         "Scale",
         "--concurrency",
         type=int,
         metavar="N",
         help="Maximum concurrent requests to a server. [auto]",
+    ),
+    grouped_option(
+        "Scale",
+        "--batch",
+        is_flag=True,
+        default=None,
+        help="Send all requests through the provider's batch endpoint, which takes up to a day. [off]",
     ),
     grouped_option(
         "Scale",

@@ -37,6 +37,7 @@ from assay.results.rows import (
     TEXT_HEADINGS,
     format_reuse_line,
     format_speed_line,
+    format_thinking_lines,
     format_time_line,
     format_work_line,
     group_rows,
@@ -414,6 +415,8 @@ def show_metrics(manifest: RunManifest, metrics: Sequence[Metric], retry: str = 
     for groups in group_tables(metrics, manifest):
         out.print()
         print_table(groups)
+    for line in format_thinking_lines(manifest):
+        out.print(f"[dim]thinking[/] {escape(line)}", soft_wrap=True)
     for task, method, mass in average_over_subsets(metrics, "mass", manifest):
         out.print(
             f"[dim]{escape(task)} {method}: {format_percent(mass)} % of the next-token probability fell on "

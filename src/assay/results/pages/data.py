@@ -93,6 +93,33 @@ class Distribution(msgspec.Struct, frozen=True):
     is_log: bool = False
 
 
+class ThinkingBin(msgspec.Struct, frozen=True):
+    """Samples with thoughts of similar length."""
+
+    n: int
+    least: int
+    most: int
+    """The fewest and the most thinking tokens of a sample."""
+    tokens: float
+    """The mean number of thinking tokens."""
+    right: float
+    """The share of right answers."""
+    low: float
+    high: float
+    """95 % interval of `right`."""
+
+
+class ThinkingCurve(msgspec.Struct, frozen=True):
+    """Accuracy by thinking tokens."""
+
+    task: str
+    """The dataset with all its subsets."""
+    method: str
+    n: int
+    bins: tuple[ThinkingBin, ...]
+    """With the same number of samples each, as far as possible; the shortest thoughts first."""
+
+
 class InFile(msgspec.Struct, frozen=True):
     """The part of a run that a single-file page contains."""
 
@@ -111,6 +138,7 @@ class RunPage(msgspec.Struct, frozen=True):
     rows: tuple[ScoreRow, ...]
     calibrations: tuple[Calibration, ...]
     distributions: tuple[Distribution, ...]
+    thinking_curves: tuple[ThinkingCurve, ...]
     n_samples: int
     """Samples written so far."""
     n_rows: int
@@ -123,6 +151,8 @@ class RunPage(msgspec.Struct, frozen=True):
     """The model's work as one line."""
     speed: str | None = None
     """The server's speed as one line."""
+    thinking: tuple[str, ...] = ()
+    """How much the model thought, a line for each task and method."""
     in_file: InFile | None = None
     """None: the page requests samples from a server."""
 

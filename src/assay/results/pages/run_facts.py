@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from assay.core.run import RunManifest
 from assay.core.score import Metric, Verdict
-from assay.results.pages.data import Calibration, Distribution, Role, ScoreRow
+from assay.results.pages.data import Calibration, Distribution, Role, ScoreRow, ThinkingCurve
 from assay.results.pages.sample_columns import OptionLine, ResponseLine, ScoreLine
 from assay.results.rows import format_metric_interval, format_metric_method, format_metric_value
 from assay.results.subset_families import group_by_family, is_subset_mean, map_task_families
@@ -50,6 +50,8 @@ class RunFacts:
             self._take("prompt", "tokens", track, response.outcome.n_prompt_tokens)
         if n_tokens:
             self._take("answer", "tokens", track, n_tokens)
+        if response.n_thinking_tokens:
+            self._take("thinking", "tokens", track, response.n_thinking_tokens)
         if response.latency_s:
             self._take("latency", "s", track, response.latency_s)
         elif response.seconds:
@@ -92,6 +94,26 @@ class RunFacts:
             so_far.row(task, track, metric, planned.get(task, 0))
             for (task, track, metric), so_far in self._running.items()
         )
+
+
+def build_thinking_curves(
+    samples: Iterable[tuple[str, str, int, float]], manifest: RunManifest
+) -> tuple[ThinkingCurve, ...]:
+    """Return accuracy by thinking tokens, over all subsets of each dataset."""
+    owner = map_task_families(manifest)
+    joined: dict[tuple[str, str], tuple[array[float], array[float]]] = {}
+    for task, track, n, value in samples:
+        tokens, right = joined.setdefault((owner[task].name, track), (array("d"), array("d")))
+        tokens.append(n)
+        right.append(value)
+    if not joined:
+        return ()
+    from assay.results.pages.spreads import compute_thinking_curve
+
+    return tuple(
+        compute_thinking_curve(name, track, tokens, right)
+        for (name, track), (tokens, right) in joined.items()
+    )
 
 
 class _PartialScore:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -100,6 +100,7 @@ class ScoreLine(msgspec.Struct, frozen=True):
 
 class _WrittenTokens(msgspec.Struct, frozen=True, gc=False):
     n_tokens: int = 0
+    n_thinking_tokens: int = 0
 
 
 class _OutcomeTokens(msgspec.Struct, frozen=True, gc=False):
@@ -130,6 +131,11 @@ class ResponseLine(msgspec.Struct, frozen=True, gc=False):
         outcome = self.outcome
         return sum(one.n_tokens for one in outcome.outputs) if outcome.outputs else outcome.n_tokens
 
+    @property
+    def n_thinking_tokens(self) -> int:
+        """Return the number of generated tokens that belong to thoughts."""
+        return sum(one.n_thinking_tokens for one in self.outcome.outputs)
+
 
 class _Track:
     """One method's columns."""
@@ -143,6 +149,7 @@ class _Track:
         self.opinions: list[Opinion | None] = []
         self.margins: list[float | None] = []
         self.tokens = array("q")
+        self.thinking = array("q")
         self.seconds = array("d")
         self.rule = array("l")
         self.score_at = array("q")
@@ -159,6 +166,7 @@ class _Track:
             self.opinions += [None] * missing
             self.margins += [None] * missing
             self.tokens.extend([0] * missing)
+            self.thinking.extend([0] * missing)
             self.seconds.extend([0.0] * missing)
             self.rule.extend([-1] * missing)
             self.score_at.extend([-1] * missing)
@@ -205,13 +213,16 @@ class SampleColumns:
         self._labels.append(self._known_labels.setdefault(sample.labels, sample.labels))
         return place
 
-    def add_answer(self, place: int, track_name: str, n_tokens: int, seconds: float) -> None:
+    def add_answer(
+        self, place: int, track_name: str, n_tokens: int, seconds: float, n_thinking: int = 0
+    ) -> None:
         """Add the tokens and time of one answer."""
         track = self._track(track_name)
         self.first_changed = min(self.first_changed, place)
         if track.outcomes[place] == _NO_REQUEST:
             track.outcomes[place] = _NOT_SCORED
         track.tokens[place] += n_tokens
+        track.thinking[place] += n_thinking
         track.seconds[place] += seconds
 
     def add_score(self, score: ScoreLine, at: int) -> bool:
@@ -233,6 +244,19 @@ class SampleColumns:
         track.rule[place] = -1 if score.rule is None else self._rules.setdefault(score.rule, len(self._rules))
         track.score_at[place] = at
         return True
+
+    def iter_thinking(self) -> Iterator[tuple[str, str, int, float]]:
+        """Yield task, method, thinking tokens and value of each sample whose answer counts in an accuracy.
+
+        A sample without an answer counts as wrong; one of a task without any thought is omitted.
+        """
+        tasks = list(self._tasks)
+        for name, track in self._tracks.items():
+            values = {ord("R"): 1.0, ord("W"): 0.0, ord("U"): 0.0}
+            thinking = {self._task[place] for place, n in enumerate(track.thinking) if n}
+            for place, n in enumerate(track.thinking):
+                if self._task[place] in thinking and track.outcomes[place] in values:
+                    yield tasks[self._task[place]], name, n, values[track.outcomes[place]]
 
     def place_of(self, task: str, sample_id: str) -> int | None:
         """Return the place of a sample."""

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import math
 from array import array
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.results.pages.data import Bin, Calibration, Distribution
+from assay.results.pages.data import Bin, Calibration, Distribution, ThinkingBin, ThinkingCurve
 from assay.scoring.statistics import wilson
 
 Numbers: TypeAlias = NDArray[np.float64]
 
 _N_BINS = 10
 _N_BARS = 40
+_N_THINKING_BINS = 8
+_LEAST_IN_BIN = 10
+"""Fewer samples say little about an accuracy."""
 _WIDE = 30.0
 """The axis is logarithmic if the maximum is more than this many times the median."""
 _LEAST_RANGE = 1e-9
@@ -37,6 +41,27 @@ def compute_calibration(task: str, track: str, given: array[float], was_right: a
             bins.append(Bin(n, confidence, share, low, high))
             error += n / len(sure) * abs(confidence - share)
     return Calibration(task, track, len(sure), error, tuple(bins))
+
+
+def compute_thinking_curve(
+    task: str, track: str, thinking: array[float], was_right: array[float]
+) -> ThinkingCurve:
+    """Compare accuracy between thoughts of different lengths, in up to eight bins of equal size.
+
+    Samples with equal thoughts stay together.
+    """
+    order = np.argsort(np.frombuffer(thinking), kind="stable")
+    tokens, right = np.frombuffer(thinking)[order], np.frombuffer(was_right)[order]
+    n_bins = max(1, min(_N_THINKING_BINS, len(tokens) // _LEAST_IN_BIN))
+    cuts = {int(np.searchsorted(tokens, tokens[len(tokens) * nth // n_bins])) for nth in range(n_bins)}
+    edges = [*sorted(cuts), len(tokens)]
+    bins = []
+    for begin, end in pairwise(edges):
+        n, share = end - begin, float(right[begin:end].mean())
+        low, high = wilson(share * n, n)
+        least, most = int(tokens[begin]), int(tokens[end - 1])
+        bins.append(ThinkingBin(n, least, most, float(tokens[begin:end].mean()), share, low, high))
+    return ThinkingCurve(task, track, len(tokens), tuple(bins))
 
 
 def compute_distribution(name: str, unit: str, track: str, values: array[float]) -> Distribution:

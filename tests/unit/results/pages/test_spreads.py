@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.results.pages.spreads import compute_calibration, compute_distribution
+from assay.results.pages.spreads import compute_calibration, compute_distribution, compute_thinking_curve
 
 
 @given(
@@ -34,3 +34,25 @@ def test_values_that_differ_by_rounding_alone_are_one_value() -> None:
 def test_an_error_of_calibration_weighs_bins_by_their_answers() -> None:
     found = compute_calibration("t", "prob", array("d", [0.95, 0.95, 0.95, 0.15]), array("d", [1, 1, 0, 1]))
     assert found.error == pytest.approx(3 / 4 * (0.95 - 2 / 3) + 1 / 4 * (1 - 0.15))
+
+
+@given(st.lists(st.tuples(st.integers(0, 60), st.booleans()), min_size=1, max_size=300))
+def test_a_thinking_curve_counts_every_sample_once_by_length(samples: list[tuple[int, bool]]) -> None:
+    tokens = array("d", [n for n, _ in samples])
+    right = array("d", [float(is_right) for _, is_right in samples])
+    curve = compute_thinking_curve("t", "gen", tokens, right)
+    assert sum(one.n for one in curve.bins) == curve.n == len(samples)
+    assert all(before.most < after.least for before, after in zip(curve.bins, curve.bins[1:], strict=False))
+    for one in curve.bins:
+        inside = [is_right for n, is_right in samples if one.least <= n <= one.most]
+        assert len(inside) == one.n
+        assert sum(inside) / len(inside) == pytest.approx(one.right)
+        assert one.low <= one.right <= one.high
+
+
+def test_a_thinking_curve_shows_that_long_thoughts_fail() -> None:
+    tokens = array("d", range(100))
+    right = array("d", [1.0] * 50 + [0.0] * 50)
+    curve = compute_thinking_curve("t", "gen", tokens, right)
+    assert [one.right for one in (curve.bins[0], curve.bins[-1])] == [1.0, 0.0]
+    assert len(curve.bins) == 8

@@ -45,6 +45,20 @@ export function reliability({ task, method, n, error, bins }) {
   return figure(["Calibration, ", userText(task), ` · ${method}`], words, plot.element({ xLabel: "confidence, %", yLabel: "accuracy, %" }));
 }
 
+// Accuracy by the length of thoughts: one point for each bin of samples.
+export function thinkingCurve({ task, method, n, bins }) {
+  const words = `${count(n)} samples`;
+  const most = Math.max(...bins.map((bin) => bin.tokens), 1);
+  const plot = new Plot(axis(0, most, ticks(0, most, 4).map((tick) => [tick, plain(tick)])), axis(0, 1, QUARTERS), { height: 150, label: `Accuracy of ${task} by ${method}, by thinking tokens: ${words}` });
+  plot.line(bins.map((bin) => bin.tokens), bins.map((bin) => bin.right), "series-0");
+  plot.whiskers(bins.map((bin) => [bin.tokens, bin.low, bin.high]), "series-0");
+  for (const bin of bins) {
+    plot.dot(bin.tokens, bin.right, "series-0", 3.5);
+    plot.stop(bin.tokens, bin.right, `${count(bin.least)} to ${count(bin.most)} thinking tokens\naccuracy ${percent(bin.right)} (${percent(bin.low)} to ${percent(bin.high)})\n${count(bin.n)} samples`);
+  }
+  return figure(["Accuracy by thinking tokens, ", userText(task), ` · ${method}`], words, plot.element({ xLabel: "thinking tokens", yLabel: "accuracy, %" }));
+}
+
 // A histogram of one number over all samples.
 export function histogram(distribution) {
   const { name, method, edges, counts, is_log: isLog, unit, p50, p90, p99, greatest } = distribution;

@@ -2,7 +2,7 @@
 
 import { el, userText } from "./dom.js";
 import { setState } from "./address.js";
-import { histogram, intervalBars, reliability } from "./charts.js";
+import { histogram, intervalBars, reliability, thinkingCurve } from "./charts.js";
 import { countedFold } from "./folds.js";
 import { count, NOT_KNOWN, part, plain, seconds } from "./numbers.js";
 
@@ -67,6 +67,7 @@ export function scores(run) {
       el("p", { class: "faint when" }, when(run))),
     shown.length ? el("div", { class: "scores" }, shown.slice(0, MANY).map((row) => scoreCard(row, run.manifest.imported))) : null,
     shown.length > MANY ? el("p", { class: "faint" }, `and ${count(shown.length - MANY)} more below`) : null,
+    run.thinking.length ? el("p", { class: "faint" }, "Thinking: ", userText(run.thinking.join("; ")), ".") : null,
     disagreeing ? el("p", { class: "note" }, `The methods disagree on ${count(disagreeing)} samples. `,
       el("button", { type: "button", class: "link", onclick: () => { setState({ show: "disagree" }); document.getElementById("samples").scrollIntoView(); } }, "Show them")) : null,
     nUnknown ? el("p", { class: "note" }, `Agreement is unknown for ${count(nUnknown)} samples: the methods do not return comparable answers.`) : null,
@@ -110,9 +111,10 @@ export function parts(run) {
 // Calibration, lengths, times and margins.
 export function plots(run) {
   const calibrations = run.calibrations.slice(0, 12).map(reliability);
+  const curves = run.thinking_curves.slice(0, 12).map(thinkingCurve);
   const spreads = run.distributions.filter((one) => one.n > 1).map(histogram);
-  if (!calibrations.length && !spreads.length) return [];
-  return [el("h2", {}, "Plots"), el("div", { class: "plots" }, calibrations, spreads),
+  if (!calibrations.length && !curves.length && !spreads.length) return [];
+  return [el("h2", {}, "Plots"), el("div", { class: "plots" }, curves, calibrations, spreads),
     run.calibrations.length > 12 ? el("p", { class: "faint" }, `Showing 12 of ${run.calibrations.length} calibration plots.`) : null];
 }
 
