@@ -10,7 +10,7 @@ Other packages raise the remaining MODEL codes.
 
 from __future__ import annotations
 
-import importlib.util
+from importlib.util import find_spec
 
 from assay.core.errors import BackendError, Problem
 
@@ -91,6 +91,6 @@ def batch_error(what: str) -> BackendError:
 
 def require_packages(*names: str, needed_by: str, fix: str = HF_EXTRA) -> None:
     """Raise MODEL-004 unless all packages are installed. Does not import them."""
-    absent = [name for name in names if importlib.util.find_spec(name) is None]
+    absent = [name for name in names if find_spec(name) is None]
     if absent:
         raise not_installed_error(f"{needed_by} needs {', '.join(absent)}, which is not installed", fix)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from assay.backends import problems
 from assay.backends.hf import loading
 from assay.backends.registry import open_backend
 from assay.core.errors import BackendError
@@ -20,13 +21,13 @@ MakeModel = Callable[..., Path]
 
 @pytest.fixture
 def without_packages(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = importlib.util.find_spec
     optional = {"accelerate", "bitsandbytes", "gptqmodel", "optimum", "peft", "compressed_tensors"}
 
     def find_spec(name: str, package: str | None = None) -> Any:
-        return None if name in optional else real(name, package)
+        return None if name in optional else importlib.util.find_spec(name, package)
 
-    monkeypatch.setattr(importlib.util, "find_spec", find_spec)
+    # Only here: transformers remembers which packages it found.
+    monkeypatch.setattr(problems, "find_spec", find_spec)
 
     def never(*_: Any, **__: Any) -> Any:
         raise AssertionError("weights were read")
