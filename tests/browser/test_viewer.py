@@ -184,7 +184,7 @@ def test_nobody_loses_their_place_in_a_run_that_grows(browser_page: Page, viewer
     expect(reported).to_contain_text("200 of 200 samples")
     page.get_by_text("Counters and versions").click()
     page.locator(".scroller").evaluate("one => { one.scrollTop = 4000; }")
-    row = page.locator(".sample-row", has_text="s101")
+    row = page.locator(".sample-row", has_text="s101").get_by_role("link")
     row.focus()
     append_samples(live, ["b"] * 50, first=200)
     expect(reported).to_contain_text("250 of 250 samples")

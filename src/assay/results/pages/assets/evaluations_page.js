@@ -43,7 +43,7 @@ class EvaluationList {
     this.statusLine = el("div", { class: "status-line", role: "status" });
     this.trouble = problemBox();
     this.body = el("tbody", {});
-    this.table = el("div", { class: "runs-scroll" }, el("table", {}, el("thead", {}, el("tr", {}, COLUMNS.map((name) => el("th", { scope: "col" }, el("span", { class: "heading" }, name))))), this.body));
+    this.table = el("div", { class: "runs-scroll" }, el("table", {}, el("thead", {}, el("tr", {}, COLUMNS.map((name) => (name ? el("th", { scope: "col" }, el("span", { class: "heading" }, name)) : el("td", {}))))), this.body));
     this.more = el("p", {});
     this.element = el("div", { class: "runs evaluations" },
       el("div", { class: "title" }, el("h1", {}, "Evaluations"), may(who, "runner") ? el("a", { class: "button", href: "/evaluations/new" }, "New evaluation") : null),
