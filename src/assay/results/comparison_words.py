@@ -27,7 +27,9 @@ def format_side_letter(side: int) -> str:
 
 
 def format_compared_label(compared: MetricComparison) -> str:
-    """Return the name of the task, or of the dataset with the number of subsets averaged."""
+    """Return the name of the task, with its group, or of the dataset with the number of subsets averaged."""
+    if compared.group is not None:
+        return f"{compared.task}, {compared.group}"
     return f"{compared.task}, mean of {compared.n_subsets}" if compared.n_subsets else compared.task
 
 
@@ -81,7 +83,7 @@ def describe_difference(compared: MetricComparison) -> str:
     if result.difference is None:
         return "no sample was scored on both sides"
     if compared.better is None:
-        return f"{first} and {second} score the same; {_describe_power(compared)}"
+        return f"{first} and {second} score the same; {describe_power(compared)}"
     is_higher = (compared.better == compared.second) == compared.higher_is_better
     direction = "higher" if is_higher else "lower"
     if not compared.higher_is_better:
@@ -92,7 +94,7 @@ def describe_difference(compared: MetricComparison) -> str:
         f"{second} scores {size} {direction} than {first} ({what} {format_difference(compared)}, "
         f"{_describe_certainty(compared)})"
     )
-    return claim if compared.is_real else f"no significant difference: {claim}; {_describe_power(compared)}"
+    return claim if compared.is_real else f"no significant difference: {claim}; {describe_power(compared)}"
 
 
 def _size(compared: MetricComparison) -> str:
@@ -106,7 +108,8 @@ def _describe_certainty(compared: MetricComparison) -> str:
     return f"95 % interval {format_difference_interval(compared)}, {p}"
 
 
-def _describe_power(compared: MetricComparison) -> str:
+def describe_power(compared: MetricComparison) -> str:
+    """Return the minimum detectable difference of a comparison, in words."""
     result = compared.result
     if result.stderr == 0 and result.smallest is None:
         return f"the {result.n:,} pairs show no spread, so the minimum detectable difference is unknown"

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from assay.core.errors import Problem, UsageError, listing
 from assay.core.run import RunStatus
 from assay.core.score import HEADLINE, Metric, Score, Verdict
+from assay.results.baseline_run import BaselineColumns, BaselineRun, ScoredRun
 from assay.results.comparison import MetricComparison, RunComparison, Side
 from assay.results.comparison_notes import build_comparison_notes
 from assay.results.paired import (
@@ -26,7 +27,6 @@ from assay.results.paired import (
     compare_shares,
     holm,
 )
-from assay.results.read import StoredRun
 from assay.results.sample_join import (
     ProgramJoin,
     SampleJoin,
@@ -58,16 +58,16 @@ class _Cell:
 class PairedRuns:
     """Several runs, or methods of runs, loaded for comparison."""
 
-    def __init__(self, runs: Sequence[StoredRun], methods: Sequence[str | None]) -> None:
+    def __init__(self, runs: Sequence[ScoredRun], methods: Sequence[str | None]) -> None:
         """Read the scores of each run; `methods` has the method to compare for each, None for all."""
         for run in runs:
             _require_scores(run)
         self.runs = runs
         self.sides = _name_sides(runs, methods)
-        read: dict[str, RunColumns] = {}
+        read: dict[str, RunColumns | BaselineColumns] = {}
         for run in runs:
             if str(run.path) not in read:
-                read[str(run.path)] = RunColumns(run.path)
+                read[str(run.path)] = _read_columns(run)
         self._read = [read[str(run.path)] for run in runs]
         self._facts = _collect_metric_facts(runs)
         self._joins = _JoinedRuns(runs)
@@ -89,8 +89,8 @@ class PairedRuns:
                     cell.names[side] = task
         return [cell for cell in cells.values() if len(cell.columns) > 1]
 
-    def comparison(self, *, headlines_only: bool = False) -> RunComparison:
-        """Compare every metric of every task, pair by pair."""
+    def comparison(self, *, headlines_only: bool = False, by_group: bool = False) -> RunComparison:
+        """Compare every metric of every task, and with `by_group` of every group of samples, pair by pair."""
         found: list[MetricComparison] = []
         for cell in self._cells:
             twos = [two for two in combinations(sorted(cell.columns), 2) if self._joins.is_enough(cell, two)]
@@ -105,15 +105,39 @@ class PairedRuns:
                     [(pair, one) for pair in pairs if pair.has_measure(one) and one != pair.main_measure],
                 )
         notes = dict.fromkeys((*self._notes(), *self._note_unshared_metrics(found)))
-        return RunComparison(self.sides, (*self._means(found), *found), tuple(notes))
+        groups = self._compare_groups(found) if by_group else []
+        return RunComparison(self.sides, (*self._means(found), *found, *groups), tuple(notes))
+
+    def _compare_groups(self, comparisons: Sequence[MetricComparison]) -> list[MetricComparison]:
+        """Compare the groups of samples of each comparison of a whole task."""
+        found: dict[tuple[str, str, str, str], list[MetricComparison]] = {}
+        for one in comparisons:
+            pair, measure = self._find_pair(one)
+            facts = self._facts.get((one.task, measure.first), _MetricFacts())
+            for group in pair.a.group_names:
+                key = (one.task, one.method, one.metric, group)
+                found.setdefault(key, []).append(pair.compare(measure, facts, group))
+        return [one for pairs in found.values() for one in _correct_p_values(pairs)]
+
+    def _find_pair(self, compared: MetricComparison) -> tuple[_SidePair, _Measure]:
+        """Return the sides and the measure of a comparison of a whole task."""
+        cell = self._find_cell(compared)
+        pair = self._pair(cell, compared.first, compared.second)
+        return pair, next(one for one in pair.measures(headlines_only=False) if str(one) == compared.metric)
+
+    def _find_cell(self, compared: MetricComparison) -> _Cell:
+        return next(one for one in self._cells if (one.task, one.method) == (compared.task, compared.method))
+
+    def find_task_name(self, compared: MetricComparison, side: int) -> str:
+        """Return a side's own name of the task of a comparison."""
+        return self._find_cell(compared).names[side]
 
     def flips(
         self, compared: MetricComparison, at_most: int
     ) -> tuple[list[tuple[Score, Score]], list[tuple[Score, Score]]]:
         """Return the first samples that only the first side has right, and those that only the second has."""
-        cell = next(one for one in self._cells if (one.task, one.method) == (compared.task, compared.method))
-        pair = self._pair(cell, compared.first, compared.second)
-        measure = next(one for one in pair.measures(headlines_only=False) if str(one) == compared.metric)
+        cell = self._find_cell(compared)
+        pair, measure = self._find_pair(compared)
         both_ways = []
         for rows in pair.flips(measure):
             few = [one[:at_most].tolist() for one in rows]
@@ -240,10 +264,20 @@ class _SidePair:
     """Two sides of a cell, with their shared samples."""
 
     def __init__(
-        self, cell: _Cell, first: int, second: int, across: _Measure | None, rows: tuple[Places, Places]
+        self,
+        cell: _Cell,
+        first: int,
+        second: int,
+        across: _Measure | None,
+        rows: tuple[Places, Places],
+        group: str | None = None,
     ) -> None:
-        """`across`: the measure if both sides have different headline metrics; `rows`: the paired scores."""
+        """`across`: the measure if both sides have different headline metrics; `rows`: the paired scores.
+
+        `group`: the group that the rows belong to; None: all samples.
+        """
         self.cell = cell
+        self._group = group
         self._across = across
         self.first, self.second = first, second
         self.a, self.b = cell.columns[first], cell.columns[second]
@@ -274,8 +308,10 @@ class _SidePair:
             measure.first in self.a.ratios and measure.second in self.b.ratios
         )
 
-    def compare(self, measure: _Measure, facts: _MetricFacts) -> MetricComparison:
-        """Compare one metric over the samples that have a value on both sides."""
+    def compare(self, measure: _Measure, facts: _MetricFacts, group: str | None = None) -> MetricComparison:
+        """Compare one metric over the samples, or those of a group, that have a value on both sides."""
+        if group is not None:
+            return self._select_group(group).compare(measure, facts)
         metric = measure.first
         values_a = _values(self.a, metric)[self.rows_a]
         values_b = _values(self.b, measure.second)[self.rows_b]
@@ -305,11 +341,19 @@ class _SidePair:
             is_share=facts.is_share and not is_factor,
             is_factor=is_factor,
             higher_is_better=facts.higher_is_better,
-            n_only_first=len(self.a) - n_shared,
-            n_only_second=len(self.b) - n_shared,
+            n_only_first=len(self.a) - n_shared if self._group is None else 0,
+            n_only_second=len(self.b) - n_shared if self._group is None else 0,
             n_failed=self.n_failed,
             n_ungraded=n_shared - len(values_a) - self.n_failed,
+            group=self._group,
         )
+
+    def _select_group(self, group: str) -> _SidePair:
+        """Return these sides with only the samples of one group of the first side."""
+        groups = np.frombuffer(self.a.groups, dtype=np.int32)[self.rows_a]
+        chosen = groups == self.a.group_names[group]
+        rows = self.rows_a[chosen], self.rows_b[chosen]
+        return _SidePair(self.cell, self.first, self.second, self._across, rows, group)
 
     def flips(self, measure: _Measure) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield the rows that only the first side has right, then those that only the second has."""
@@ -331,7 +375,7 @@ class _SidePair:
 class _JoinedRuns:
     """How the samples of each two sides are paired: by their ids, or across programs by their questions."""
 
-    def __init__(self, runs: Sequence[StoredRun]) -> None:
+    def __init__(self, runs: Sequence[ScoredRun]) -> None:
         self._runs = runs
         self._joins: dict[tuple[Path, Path], ProgramJoin] = {}
         self._described: dict[str, None] = {}
@@ -400,7 +444,11 @@ class _JoinedRuns:
         return self._joins[a.path, b.path]
 
 
-def _require_scores(run: StoredRun) -> None:
+def _read_columns(run: ScoredRun) -> RunColumns | BaselineColumns:
+    return BaselineColumns(run) if isinstance(run, BaselineRun) else RunColumns(run.path)
+
+
+def _require_scores(run: ScoredRun) -> None:
     if not run.metrics():
         status = run.manifest.status
         what = f"the run {run.path.name!r} has no scores to compare: its status is {status}"
@@ -412,7 +460,7 @@ def _require_scores(run: StoredRun) -> None:
         raise UsageError(Problem("COMPARE-001", what, fix))
 
 
-def _name_sides(runs: Sequence[StoredRun], methods: Sequence[str | None]) -> tuple[Side, ...]:
+def _name_sides(runs: Sequence[ScoredRun], methods: Sequence[str | None]) -> tuple[Side, ...]:
     """Name the sides by the first of these that is unique: models, methods, both, folders."""
     models = [run.manifest.model.name for run in runs]
     folders = [run.path.resolve().name for run in runs]
@@ -428,7 +476,7 @@ def _name_sides(runs: Sequence[StoredRun], methods: Sequence[str | None]) -> tup
     )
 
 
-def _collect_metric_facts(runs: Sequence[StoredRun]) -> dict[tuple[str, str], _MetricFacts]:
+def _collect_metric_facts(runs: Sequence[ScoredRun]) -> dict[tuple[str, str], _MetricFacts]:
     """Return how to interpret each metric of a task; the first run decides."""
     every = [metric for run in runs for metric in run.metrics()]
     return {
@@ -462,6 +510,7 @@ def _average_subsets(family: str, members: Sequence[MetricComparison]) -> Metric
         metric=metrics.pop() if len(metrics) == 1 else HEADLINE,
         result=result,
         n_subsets=len(members),
+        subsets=tuple(one.task for one in members),
         **{
             name: sum(getattr(one, name) for one in members)
             for name in ("n_only_first", "n_only_second", "n_failed", "n_ungraded")

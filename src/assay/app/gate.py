@@ -1,0 +1,98 @@
+"""The gate: decide whether a run is worse than another run, or than a baseline file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from assay.app.allowed_failures import is_failed
+from assay.app.baselines import align_with_baseline, open_baseline
+from assay.app.compare import ComparisonWithFlips, compare
+from assay.core.score import Metric
+from assay.results.baseline_changes import Accepted
+from assay.results.baseline_run import BaselineRun, ScoredRun
+from assay.results.gate import Gate, GateRule, decide, require_same_tasks
+from assay.results.read import StoredRun
+
+
+class GateResult(msgspec.Struct, frozen=True):
+    """A gate's outcome with the comparison that it is based on."""
+
+    gate: Gate
+    compared: ComparisonWithFlips
+    has_failed_samples: bool
+    """Whether more samples of a new run failed than its settings permit."""
+
+
+def compare_with_baseline(
+    run: StoredRun | Path,
+    baseline: BaselineRun | Path,
+    rule: GateRule | str = "worse",
+    *,
+    accept: Sequence[Accepted] = (),
+    methods: Sequence[str] = (),
+    metric: str | None = None,
+    per_group: bool = False,
+    n_flips: int = 5,
+) -> GateResult:
+    """Compare a run with a baseline file and decide by a rule such as `worse:2`.
+
+    Raise an error that lists what differs if the baseline is of other rows, settings or another version,
+    unless that is accepted.
+    """
+    base = baseline if isinstance(baseline, BaselineRun) else open_baseline(baseline)
+    new = run if isinstance(run, StoredRun) else StoredRun(run)
+    return check_gate([base, new], rule, accept, methods, metric, per_group=per_group, n_flips=n_flips)
+
+
+def check_gate(
+    sides: Sequence[ScoredRun],
+    rule: GateRule | str,
+    accept: Sequence[Accepted] = (),
+    methods: Sequence[str] = (),
+    metric: str | None = None,
+    *,
+    per_group: bool = False,
+    n_flips: int = 0,
+) -> GateResult:
+    """Compare each further side with the first, and decide by a rule."""
+    chosen = GateRule.parse(rule) if isinstance(rule, str) else rule
+    aligned, accepted = align_with_baseline(sides, accept)
+    base, *others = aligned
+    for new in others:
+        # A baseline has compared the datasets itself.
+        if isinstance(base, StoredRun) and isinstance(new, StoredRun):
+            require_same_tasks(base, new)
+    found = compare(aligned, methods, metric, n_flips, by_group=per_group)
+    notes = dict.fromkeys((*accepted, *found.comparison.notes, *_note_unanswered(aligned)))
+    comparison = msgspec.structs.replace(found.comparison, notes=tuple(notes))
+    return GateResult(
+        decide(comparison, chosen, per_group=per_group),
+        msgspec.structs.replace(found, comparison=comparison),
+        any(is_failed(side.manifest) for side in others),
+    )
+
+
+def _note_unanswered(sides: Sequence[ScoredRun]) -> Iterator[str]:
+    """Yield where a side has unanswered samples, which count as wrong."""
+    base, *others = (_select_headlines(side) for side in sides)
+    for new in others:
+        for key, metric in new.items():
+            before = base[key].n_unanswered if key in base else 0
+            if metric.n_unanswered or before:
+                task, method = key
+                yield (
+                    f"{task} {method}: unanswered samples count as wrong: {before:,} before, "
+                    f"{metric.n_unanswered:,} now"
+                )
+
+
+def _select_headlines(side: ScoredRun) -> dict[tuple[str, str], Metric]:
+    names = {task.name for task in side.manifest.tasks}
+    return {
+        (one.task, one.method): one
+        for one in side.metrics()
+        if one.is_headline and one.group is None and one.task in names
+    }
