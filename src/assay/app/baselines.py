@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-import msgspec
-
 from assay.app.run_names import versions
 from assay.app.scorers import named_scorers
 from assay.app.stored_runs import find_run
@@ -30,6 +28,7 @@ from assay.results.baseline_changes import (
     Accepted,
     BaselineChange,
     RowChanges,
+    describe_minor_changes,
     find_row_changes,
     find_setting_changes,
     list_data_changes,
@@ -86,7 +85,6 @@ def align_with_baseline(
         return list(sides), []
     excluded: dict[str, set[str]] = {}
     notes: dict[str, None] = {}
-    aligned: list[ScoredRun] = []
     for run in require_stored_runs(others, "the second side"):
         described = describe_run(run.manifest, with_texts=base.baseline.has_texts)
         samples: dict[str, list[Sample]] = {task.name: [] for task in described.tasks}
@@ -98,8 +96,8 @@ def align_with_baseline(
             notes[f"accepted: {change.text}"] = None
         for task, changes in rows.items():
             excluded.setdefault(task, set()).update(changes.edited_ids)
-        aligned.append(_conceal(run, base.baseline))
-    return [BaselineRun(base.path, base.baseline, excluded), *aligned], list(notes)
+        notes |= dict.fromkeys(describe_minor_changes(base.baseline, described))
+    return [BaselineRun(base.path, base.baseline, excluded), *others], list(notes)
 
 
 def check_plan_against_baseline(base: BaselineRun, tasks: Sequence[Task], accept: Sequence[Accepted]) -> None:
@@ -154,15 +152,3 @@ def _require_accepted(
     if refused := [one for one in changes if one.kind not in accept]:
         raise StoreError([one.build_problem(str(base.path)) for one in refused])
     return changes
-
-
-def _conceal(run: StoredRun, baseline: Baseline) -> StoredRun:
-    """Return a run whose settings read like the baseline's, so that notes list true differences only."""
-    if baseline.has_texts:
-        return run
-    described = describe_run(run.manifest, with_texts=False)
-    concealed = StoredRun(run.path)
-    concealed.manifest = msgspec.structs.replace(
-        run.manifest, tasks=described.tasks, scorers=described.scorers
-    )
-    return concealed

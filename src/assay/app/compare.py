@@ -8,8 +8,10 @@ from typing import TypeVar
 
 import msgspec
 
+from assay.app.baselines import align_with_baseline
 from assay.core.errors import Problem, UsageError, listing, suggest_name
 from assay.core.score import Score
+from assay.results.baseline_changes import Accepted
 from assay.results.baseline_run import ScoredRun
 from assay.results.comparison import Flip, Flips, MetricComparison, RunComparison
 from assay.results.history import ScoringHistory
@@ -51,6 +53,22 @@ def compare(
         if one.result.fourfold and one.group is None and n_flips
     )
     return ComparisonWithFlips(comparison, flips)
+
+
+def compare_sides(
+    sides: Sequence[ScoredRun],
+    methods: Sequence[str] = (),
+    metric: str | None = None,
+    n_flips: int = 0,
+    *,
+    accept: Sequence[Accepted] = (),
+    by_group: bool = False,
+) -> ComparisonWithFlips:
+    """Compare runs of which the first can be a baseline; differences in `accept` become notes."""
+    aligned, accepted = align_with_baseline(sides, accept)
+    found = compare(aligned, methods, metric, n_flips, by_group=by_group)
+    notes = tuple(dict.fromkeys((*accepted, *found.comparison.notes)))
+    return msgspec.structs.replace(found, comparison=msgspec.structs.replace(found.comparison, notes=notes))
 
 
 def compare_view(

@@ -8,12 +8,13 @@ from pathlib import Path
 import msgspec
 
 from assay.app.allowed_failures import is_failed
-from assay.app.baselines import align_with_baseline, open_baseline
-from assay.app.compare import ComparisonWithFlips, compare
+from assay.app.baselines import open_baseline
+from assay.app.compare import ComparisonWithFlips, compare_sides
 from assay.core.score import Metric
 from assay.results.baseline_changes import Accepted
 from assay.results.baseline_run import BaselineRun, ScoredRun
 from assay.results.gate import Gate, GateRule, decide, require_same_tasks
+from assay.results.output_folder import build_not_writable_error
 from assay.results.read import StoredRun
 
 
@@ -59,20 +60,29 @@ def check_gate(
 ) -> GateResult:
     """Compare each further side with the first, and decide by a rule."""
     chosen = GateRule.parse(rule) if isinstance(rule, str) else rule
-    aligned, accepted = align_with_baseline(sides, accept)
-    base, *others = aligned
+    base, *others = sides
     for new in others:
         # A baseline has compared the datasets itself.
         if isinstance(base, StoredRun) and isinstance(new, StoredRun):
             require_same_tasks(base, new)
-    found = compare(aligned, methods, metric, n_flips, by_group=per_group)
-    notes = dict.fromkeys((*accepted, *found.comparison.notes, *_note_unanswered(aligned)))
+    found = compare_sides(sides, methods, metric, n_flips, accept=accept, by_group=per_group)
+    notes = dict.fromkeys((*found.comparison.notes, *_note_unanswered(sides)))
     comparison = msgspec.structs.replace(found.comparison, notes=tuple(notes))
     return GateResult(
         decide(comparison, chosen, per_group=per_group),
         msgspec.structs.replace(found, comparison=comparison),
         any(is_failed(side.manifest) for side in others),
     )
+
+
+def write_gate_file(path: Path, content: bytes, flag: str, *, appends: bool = False) -> None:
+    """Write a report of a gate; `flag` names the file in an error."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(path, "ab" if appends else "wb") as file:
+            file.write(content)
+    except OSError as error:
+        raise build_not_writable_error(path, error, flag) from error
 
 
 def _note_unanswered(sides: Sequence[ScoredRun]) -> Iterator[str]:

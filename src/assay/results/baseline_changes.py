@@ -14,6 +14,7 @@ from assay.results.baseline import Baseline, BaselineSample, DescribedRun
 from assay.results.manifest_differences import find_mapping_differences, find_model_differences
 from assay.results.sample_join import pair_tasks
 
+_ASSAY = "assay"
 _IDS_SHOWN = 5
 _FOLLOWS_FROM_MODEL = frozenset({"form"})
 """Settings of a task that follow from the model, which may differ."""
@@ -115,15 +116,24 @@ def find_setting_changes(baseline: Baseline, run: DescribedRun) -> Iterator[Base
             yield BaselineChange(Accepted.DATA, f"datasets differ: {listing(left)} {what}")
     for task in run.tasks:
         if task.name in names:
-            for text in _find_task_changes(own[names[task.name]], task, baseline, run):
+            same = own[names[task.name]]
+            if changes := list(_find_task_changes(same, task, baseline, run)):
+                text = f"{same.name}: settings differ: {'; '.join(changes)}"
                 yield BaselineChange(Accepted.SETTINGS, text)
     if run.judge is not None or baseline.judge is not None:
         for one in find_model_differences("judge", baseline.judge, run.judge):
             yield BaselineChange(Accepted.SETTINGS, _format(one.what, one.a, one.b))
-    before, after = (one.versions.get("assay", "unknown") for one in (baseline, run))
+    before, after = (one.versions.get(_ASSAY, "unknown") for one in (baseline, run))
     if _shorten_version(before) != _shorten_version(after):
         text = f"Assay {before} wrote the baseline, and this is {after}: rules of scoring may have changed"
         yield BaselineChange(Accepted.VERSION, text)
+
+
+def describe_minor_changes(baseline: Baseline, run: DescribedRun) -> Iterator[str]:
+    """Yield versions of libraries that differ, and a patch release of Assay: they need no acceptance."""
+    for one in find_mapping_differences("", baseline.versions, run.versions):
+        if one.what != _ASSAY or _shorten_version(one.a) == _shorten_version(one.b):
+            yield f"version of {_format(one.what, one.a, one.b)}"
 
 
 def _find_task_changes(a: TaskSpec, b: TaskSpec, baseline: Baseline, run: DescribedRun) -> Iterator[str]:
@@ -131,23 +141,24 @@ def _find_task_changes(a: TaskSpec, b: TaskSpec, baseline: Baseline, run: Descri
         before, after = getattr(a, name), getattr(b, name)
         if before != after:
             shown = (one if isinstance(one, str) else ", ".join(one) for one in (before, after))
-            yield _format(f"{a.name}: {name}", *shown)
+            yield _format(name, *shown)
     settings = (
         {name: value for name, value in one.settings.items() if name not in _FOLLOWS_FROM_MODEL}
         for one in (a, b)
     )
-    for one in find_mapping_differences(f"{a.name}: ", *settings):
+    for one in find_mapping_differences("", *settings):
         yield _format(one.what, one.a, one.b)
     scorers = (
         {str(one.args.get("track", at)): {"scorer": one.name, **one.args} for at, one in enumerate(found)}
         for found in (baseline.scorers.get(a.name, ()), run.scorers.get(b.name, ()))
     )
-    for one in find_mapping_differences(f"{a.name}: scoring of ", *scorers):
+    for one in find_mapping_differences("scoring of ", *scorers):
         yield _format(one.what, one.a, one.b)
 
 
 def _format(what: str, before: str, after: str) -> str:
-    return f"{what} was {before}, and is {after}"
+    # Stop texts contain line breaks.
+    return f"{what} was {before}, now {after}".replace("\n", "\\n")
 
 
 def _shorten_version(version: str) -> str:

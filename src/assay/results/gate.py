@@ -80,6 +80,10 @@ class Gate(msgspec.Struct, frozen=True):
         """Return the checks that fail."""
         return [one for one in self.checks if one.is_failing]
 
+    def failing_by(self, verdict: GateVerdict) -> list[GateCheck]:
+        """Return the checks that fail by a verdict."""
+        return [one for one in self.failing if one.verdict is verdict]
+
 
 def decide(comparison: RunComparison, rule: GateRule, *, per_group: bool = False) -> Gate:
     """Return whether a comparison passes a gate.

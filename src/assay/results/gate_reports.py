@@ -7,14 +7,9 @@ from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree
 
 from assay.results.comparison import Flips, RunComparison
+from assay.results.comparison_words import format_flip_answer, shorten_answer
 from assay.results.gate import Gate, GateCheck
-from assay.results.gate_words import (
-    describe_check,
-    describe_gate,
-    format_check_name,
-    format_flip_answer,
-    shorten_answer,
-)
+from assay.results.gate_words import describe_check, describe_gate, format_check_name
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that an XML 1.0 document cannot contain, not even escaped."""
@@ -46,7 +41,7 @@ def _describe_flips(check: GateCheck, flips: Sequence[Flips]) -> Iterator[str]:
     compared = check.compared
     key = (compared.task, compared.method, compared.metric, (compared.first, compared.second))
     for one in flips:
-        if (one.task, one.method, one.metric, one.sides) == key:
+        if compared.group is None and (one.task, one.method, one.metric, one.sides) == key:
             for flip in one.only_first:
                 yield (
                     f"right before, wrong now: {flip.sample_id}: {flip.question} "

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from assay.core.rounding import format_number
-from assay.core.score import Score, Verdict
 from assay.core.text_preview import STEERING_CODES
 from assay.results.comparison import Flip, Flips, RunComparison
 from assay.results.comparison_words import (
@@ -16,35 +14,43 @@ from assay.results.comparison_words import (
     format_compared_method,
     format_difference,
     format_difference_interval,
+    format_flip_answer,
     format_p,
     format_side_letter,
     format_side_value,
+    shorten_answer,
 )
 from assay.results.gate import Gate, GateCheck, GateRule, GateVerdict
 from assay.results.rows import markdown_list, markdown_table
 
 CHECK_HEADINGS = ("verdict", "task", "method", "base", "new", "new - base", "95 % interval", "p", "pairs")
 _NAMES_SHOWN = 5
-_ANSWER_CHARS = 60
 _CONTROL_CODES = dict.fromkeys((*range(0x20), *STEERING_CODES), " ")
 
 
 def describe_gate(gate: Gate) -> str:
     """Return the outcome in one sentence."""
     rule = GateRule.parse(gate.rule)
-    drop = f" by more than {rule.margin:g} {'point' if rule.margin == 1 else 'points'}" if rule.margin else ""
-    n = f"{len(gate.checks):,} {'check' if len(gate.checks) == 1 else 'checks'}"
+    points = f"more than {rule.margin:g} {'point' if rule.margin == 1 else 'points'}"
+    by, of = (f" by {points}", f" of {points}") if rule.margin else ("", "")
+    n = len(gate.checks)
     if gate.has_passed:
         claim = "the new run is shown not to be" if rule.fails_unsure else "the new run is not significantly"
-        return f"gate passed ({gate.rule}): {claim} worse{drop} in {n}"
-    worse = [one for one in gate.failing if one.verdict is GateVerdict.WORSE]
-    unsure = [one for one in gate.failing if one.verdict is GateVerdict.UNSURE]
-    parts = []
-    if worse:
-        parts.append(f"significantly worse{drop} in {len(worse):,} of {n}: {_list_checks(worse)}")
-    if unsure:
-        parts.append(f"a drop{drop} is not excluded in {len(unsure):,} of {n}: {_list_checks(unsure)}")
-    return f"gate failed ({gate.rule}): {'; '.join(parts)}"
+        where = "" if n == 1 else f" in {n:,} checks"
+        return f"gate passed: {claim} worse{by}{where} (--fail-if {gate.rule})"
+    parts = [
+        f"{claim}{_count_checks(found, n)}: {_list_checks(found)}"
+        for claim, found in (
+            (f"the new run is significantly worse{by}", gate.failing_by(GateVerdict.WORSE)),
+            (f"a drop{of} is not excluded", gate.failing_by(GateVerdict.UNSURE)),
+        )
+        if found
+    ]
+    return f"gate failed: {'; '.join(parts)} (--fail-if {gate.rule})"
+
+
+def _count_checks(found: Sequence[GateCheck], n: int) -> str:
+    return "" if n == 1 else f" in {len(found):,} of {n:,} checks"
 
 
 def _list_checks(checks: Sequence[GateCheck]) -> str:
@@ -95,24 +101,9 @@ def explain_gate(gate: Gate) -> str:
     if len(gate.checks) == 1:
         return "a check is worse if its paired 95 % interval and its test show it"
     return (
-        f"p is corrected for {len(gate.checks):,} checks by Holm's method; a check is worse if its paired "
-        "95 % interval and its corrected p show it"
+        f"p-values are corrected for {len(gate.checks):,} checks by Holm's method; a check is worse if its "
+        "paired 95 % interval and its corrected p-value show it"
     )
-
-
-def format_flip_answer(score: Score) -> str:
-    """Return what a side answered; only whether it was right if the answer is not stored."""
-    if score.answer is None and score.verdict is Verdict.SCORED:
-        return "right" if score.value == 1 else "wrong" if score.value == 0 else format_number(score.value)
-    if score.answer is None:
-        return f"no answer ({score.verdict})"
-    return shorten_answer(score.answer)
-
-
-def shorten_answer(text: str | None) -> str:
-    """Return the beginning of an answer on one line."""
-    line = " ".join((text or "").split())
-    return line if len(line) <= _ANSWER_CHARS else line[: _ANSWER_CHARS - 1] + "…"
 
 
 def render_gate(gate: Gate, comparison: RunComparison, flips: Sequence[Flips]) -> str:

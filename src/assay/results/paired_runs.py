@@ -218,7 +218,9 @@ class PairedRuns:
             manifests = self.runs[0].manifest, self.runs[other].manifest
             names = (self.sides[0].name, self.sides[other].name)
             tasks = self._joins.name_tasks(other)
-            yield from build_comparison_notes(*manifests, names, tasks)
+            # A baseline reports its differences itself.
+            if not isinstance(self.runs[0], BaselineRun):
+                yield from build_comparison_notes(*manifests, names, tasks)
         yield from self._joins.notes()
         for run, read, side in zip(self.runs, self._read, self.sides, strict=True):
             for metric in run.metrics():
