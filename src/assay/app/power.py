@@ -43,7 +43,8 @@ def describe_detectable_difference(sizes: Sequence[int]) -> str:
     smallest = find_smallest_share_difference(EXPECTED_DISCORDANCE, n_effective)
     if smallest is None:
         return f"with {rows}, no difference between two runs is detectable"
+    power, discordance = (f"{100 * share:.0f} %" for share in (POWER, EXPECTED_DISCORDANCE))
     return (
         f"with {rows}, differences of {format_percent(smallest)} points or more between two runs are "
-        f"detectable ({POWER * 100:.0f} % power, if they disagree on {EXPECTED_DISCORDANCE * 100:.0f} % of the rows)"
+        f"detectable ({power} power, if they disagree on {discordance} of the rows)"
     )
