@@ -13,7 +13,7 @@ from assay.app.compare import ComparisonWithFlips, compare_sides
 from assay.core.score import Metric
 from assay.results.baseline_changes import Accepted
 from assay.results.baseline_run import BaselineRun, ScoredRun
-from assay.results.gate import Gate, GateRule, decide, require_same_tasks
+from assay.results.gate import Gate, GateRule, decide, require_complete
 from assay.results.output_folder import build_not_writable_error
 from assay.results.read import StoredRun
 
@@ -60,18 +60,14 @@ def check_gate(
 ) -> GateResult:
     """Compare each further side with the first, and decide by a rule."""
     chosen = GateRule.parse(rule) if isinstance(rule, str) else rule
-    base, *others = sides
-    for new in others:
-        # A baseline has compared the datasets itself.
-        if isinstance(base, StoredRun) and isinstance(new, StoredRun):
-            require_same_tasks(base, new)
     found = compare_sides(sides, methods, metric, n_flips, accept=accept, by_group=per_group)
+    require_complete(sides, found.comparison, methods)
     notes = dict.fromkeys((*found.comparison.notes, *_note_unanswered(sides)))
     comparison = msgspec.structs.replace(found.comparison, notes=tuple(notes))
     return GateResult(
         decide(comparison, chosen, per_group=per_group),
         msgspec.structs.replace(found, comparison=comparison),
-        any(is_failed(side.manifest) for side in others),
+        any(is_failed(side.manifest) for side in sides[1:]),
     )
 
 

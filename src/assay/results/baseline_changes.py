@@ -74,8 +74,8 @@ class RowChanges(NamedTuple):
 def find_row_changes(before: Sequence[BaselineSample], after: Sequence[tuple[str, str]]) -> RowChanges:
     """Return how rows differ; `after` has the id and the hash of the content of each row.
 
-    Without ids of its own, a dataset's rows are named by their content. Then a new row in the place of a
-    removed one is an edited row.
+    Without ids of its own, a dataset's rows are named by their content. Then a new row where another
+    was removed is an edited row.
     """
     contents, known = dict(after), {one.id: one.content for one in before}
     if contents == known:

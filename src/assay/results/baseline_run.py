@@ -1,4 +1,4 @@
-"""A baseline as one side of a comparison, in the place of a run folder."""
+"""A baseline as one side of a comparison, instead of a run folder."""
 
 from __future__ import annotations
 

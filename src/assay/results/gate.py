@@ -8,10 +8,10 @@ from enum import StrEnum
 
 import msgspec
 
-from assay.core.errors import Problem, UsageError, listing
+from assay.core.errors import Problem, UsageError
+from assay.results.baseline_run import BaselineRun, ScoredRun
 from assay.results.comparison import SIGNIFICANCE_LEVEL, MetricComparison, RunComparison
 from assay.results.paired import compute_hypothesis_p, holm
-from assay.results.read import StoredRun
 from assay.results.sample_join import are_of_different_programs, pair_tasks
 
 _RULE = re.compile(r"(?P<name>worse|worse-or-unsure)(?::(?P<margin>\d+(?:\.\d+)?))?")
@@ -144,15 +144,62 @@ def _count_left_out(compared: MetricComparison, names: Sequence[str]) -> str:
     return ", ".join(f"{n:,} {what}" for n, what in counts if n) or "both have none"
 
 
-def require_same_tasks(base: StoredRun, new: StoredRun) -> None:
-    """Raise GATE-004 if a task of the base is missing from the new run: a gate must not skip it."""
-    if are_of_different_programs(base, new):
-        return
-    own, names = ([task.name for task in run.manifest.tasks] for run in (base, new))
-    paired = pair_tasks(own, names).values()
-    if missing := [task for task in own if task not in paired]:
-        what = f"{new.path.name} has no task {listing(missing)}, which {base.path.name} has"
-        raise UsageError(Problem("GATE-004", what, "evaluate the same datasets in both runs"))
+def require_complete(
+    sides: Sequence[ScoredRun], comparison: RunComparison, methods: Sequence[str] = ()
+) -> None:
+    """Raise GATE-004 if a score of the base is not compared with each new run: a gate must not skip it.
+
+    `methods`: the methods that are compared; empty for all.
+    """
+    fix = "evaluate the same datasets with the same methods in both runs, and use --retry-failed"
+    base = comparison.sides[0].name
+    missing = [
+        (comparison.sides[at].name, task, method)
+        for at in range(1, len(sides))
+        for task, method in _list_skipped(sides, at, comparison, methods)
+    ]
+    if missing:
+        raise UsageError(
+            [
+                Problem(
+                    "GATE-004",
+                    f"{base} has a score of {task} by {method}, and {new} has none to compare with it",
+                    fix,
+                )
+                for new, task, method in missing
+            ]
+        )
+
+
+def _list_skipped(
+    sides: Sequence[ScoredRun], at: int, comparison: RunComparison, methods: Sequence[str]
+) -> list[tuple[str, str]]:
+    """Return tasks and methods of the base that are not compared with another side."""
+    base, new = sides[0], sides[at]
+    if are_of_different_programs(base, new) or len(methods) > 1:
+        # Their tasks or methods have different names.
+        return []
+    compared = {(one.task, one.method) for one in comparison.headlines if (one.first, one.second) == (0, at)}
+    skipped = [one for one in _list_scores(base, methods) if one not in compared]
+    if not isinstance(base, BaselineRun):
+        return skipped
+    # What the run does not evaluate was accepted as a difference from the baseline.
+    names = pair_tasks(*([task.name for task in side.manifest.tasks] for side in (base, new)))
+    has = {(names.get(task.name), str(method)) for task in new.manifest.tasks for method in task.methods}
+    return [one for one in skipped if one in has]
+
+
+def _list_scores(run: ScoredRun, methods: Sequence[str]) -> list[tuple[str, str]]:
+    tasks = {task.name for task in run.manifest.tasks}
+    return [
+        (one.task, one.method)
+        for one in run.metrics()
+        if one.is_headline
+        and one.group is None
+        and one.value is not None
+        and one.task in tasks
+        and (not methods or one.method in methods)
+    ]
 
 
 def _find_bound(compared: MetricComparison, rule: GateRule) -> float:
