@@ -35,7 +35,7 @@ from assay.results.baseline_changes import (
 )
 from assay.results.baseline_run import BaselineRun, ScoredRun
 from assay.results.read import StoredRun
-from assay.results.sample_join import pair_tasks
+from assay.results.sample_join import are_of_different_programs, build_no_texts_error, pair_tasks
 
 
 def save_baseline(run: StoredRun, path: Path, *, with_texts: bool = False) -> Baseline:
@@ -86,6 +86,8 @@ def align_with_baseline(
     excluded: dict[str, set[str]] = {}
     notes: dict[str, None] = {}
     for run in require_stored_runs(others, "the second side"):
+        if are_of_different_programs(base, run):
+            raise build_no_texts_error()
         described = describe_run(run.manifest, with_texts=base.baseline.has_texts)
         samples: dict[str, list[Sample]] = {task.name: [] for task in described.tasks}
         if _may_have_other_rows(base.baseline, described):

@@ -86,8 +86,7 @@ class ProgramJoin:
 
     def __init__(self, a: ScoredRun, b: ScoredRun) -> None:
         if isinstance(a, BaselineRun) or isinstance(b, BaselineRun):
-            what = "a run of another program is paired by its texts, which a baseline does not contain"
-            raise UsageError(Problem("GATE-003", what, "name the run folders of both: assay compare A B"))
+            raise build_no_texts_error()
         own = [[task.name for task in run.manifest.tasks] for run in (a, b)]
         self.keys_a, self.keys_b = (
             read_task_keys(run, {name: name for name in names})
@@ -309,6 +308,12 @@ def pair_tasks(first: Sequence[str], other: Sequence[str]) -> dict[str, str]:
     if len(left) == len(left_other) == 1:
         names[left_other[0]] = left[0]
     return names
+
+
+def build_no_texts_error() -> UsageError:
+    """Return the error of a baseline that is compared with a run of another program."""
+    what = "a run of another program is paired by its texts, which a baseline does not contain"
+    return UsageError(Problem("GATE-003", what, "name the run folders of both: assay compare A B"))
 
 
 def build_join_error(refused: Mapping[str, SampleJoin]) -> UsageError:
