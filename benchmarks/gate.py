@@ -252,8 +252,8 @@ def measure_commands(folder: Path, n_rows: int) -> tuple[list[float], list[float
             own = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
             times[command].append((time.monotonic() - started, own))
     wall = [statistics.median(one for one, _ in times[command]) for command in times]
-    own = [statistics.median(one for _, one in times[command]) for command in times]
-    return wall, own
+    processor = [statistics.median(one for _, one in times[command]) for command in times]
+    return wall, processor
 
 
 def build_section(n_simulations: int) -> str:

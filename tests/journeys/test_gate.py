@@ -125,6 +125,14 @@ def test_a_row_that_was_edited_under_its_own_id_is_not_compared(workdir: Path) -
     assert value["gate"]["checks"][0]["compared"]["result"]["n"] == 19
 
 
+def test_a_chat_model_may_be_compared_with_a_plain_one(baseline: str) -> None:
+    chat = gate("--model-arg", "chat=true")
+    assert chat.status == 0, chat.err
+    assert "the form of the prompts was text, now chat" in chat.out
+    stopped = gate("--model-arg", "chat=true", "--max-tokens", "8")
+    assert "settings differ: sampling.max_tokens was 256, now 8\n" in stopped.err
+
+
 def test_failed_and_unanswered_samples(baseline: str) -> None:
     failing = ("--model-arg", "fail_every=9", "--no-cache")
     some = gate("--out", "failing", *failing)

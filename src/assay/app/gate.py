@@ -28,8 +28,8 @@ class GateResult(msgspec.Struct, frozen=True):
 
 
 def compare_with_baseline(
-    run: StoredRun | Path,
-    baseline: BaselineRun | Path,
+    run: StoredRun | str | Path,
+    baseline: BaselineRun | str | Path,
     rule: GateRule | str = "worse",
     *,
     accept: Sequence[Accepted] = (),
@@ -44,7 +44,7 @@ def compare_with_baseline(
     unless that is accepted.
     """
     base = baseline if isinstance(baseline, BaselineRun) else open_baseline(baseline)
-    new = run if isinstance(run, StoredRun) else StoredRun(run)
+    new = run if isinstance(run, StoredRun) else StoredRun(Path(run))
     return check_gate([base, new], rule, accept, methods, metric, per_group=per_group, n_flips=n_flips)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from assay.core.errors import Problem, listing
 from assay.core.origin import Origin
@@ -15,9 +15,8 @@ from assay.results.manifest_differences import find_mapping_differences, find_mo
 from assay.results.sample_join import pair_tasks
 
 _ASSAY = "assay"
+_FORM = "form"
 _IDS_SHOWN = 5
-_FOLLOWS_FROM_MODEL = frozenset({"form"})
-"""Settings of a task that follow from the model, which may differ."""
 
 
 class Accepted(StrEnum):
@@ -134,6 +133,12 @@ def describe_minor_changes(baseline: Baseline, run: DescribedRun) -> Iterator[st
     for one in find_mapping_differences("", baseline.versions, run.versions):
         if one.what != _ASSAY or _shorten_version(one.a) == _shorten_version(one.b):
             yield f"version of {_format(one.what, one.a, one.b)}"
+    before, after = (
+        {str(task.settings[_FORM]): None for task in one.tasks if _FORM in task.settings}
+        for one in (baseline, run)
+    )
+    if before != after:
+        yield _format("the form of the prompts", ", ".join(before), ", ".join(after))
 
 
 def _find_task_changes(a: TaskSpec, b: TaskSpec, baseline: Baseline, run: DescribedRun) -> Iterator[str]:
@@ -142,11 +147,7 @@ def _find_task_changes(a: TaskSpec, b: TaskSpec, baseline: Baseline, run: Descri
         if before != after:
             shown = (one if isinstance(one, str) else ", ".join(one) for one in (before, after))
             yield _format(name, *shown)
-    settings = (
-        {name: value for name, value in one.settings.items() if name not in _FOLLOWS_FROM_MODEL}
-        for one in (a, b)
-    )
-    for one in find_mapping_differences("", *settings):
+    for one in find_mapping_differences("", *_drop_model_settings(a.settings, b.settings)):
         yield _format(one.what, one.a, one.b)
     scorers = (
         {str(one.args.get("track", at)): {"scorer": one.name, **one.args} for at, one in enumerate(found)}
@@ -154,6 +155,25 @@ def _find_task_changes(a: TaskSpec, b: TaskSpec, baseline: Baseline, run: Descri
     )
     for one in find_mapping_differences("scoring of ", *scorers):
         yield _format(one.what, one.a, one.b)
+
+
+def _drop_model_settings(*settings: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return settings without those that follow from the model, which may be another one.
+
+    A chat model gets conversations instead of plain texts, which end without stop texts.
+    """
+    forms = {one.get(_FORM) for one in settings}
+    dropped = {_FORM: None, "sampling": {"stop": None}} if len(forms) > 1 else {}
+    return [_drop(one, dropped) for one in settings]
+
+
+def _drop(values: Mapping[str, Any], dropped: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a mapping without entries; a mapping in `dropped` names entries of a nested one."""
+    return {
+        name: _drop(value, dropped[name]) if isinstance(dropped.get(name), Mapping) else value
+        for name, value in values.items()
+        if name not in dropped or (dropped[name] is not None and isinstance(value, Mapping))
+    }
 
 
 def _format(what: str, before: str, after: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,13 +34,13 @@ def share(only_base: int, only_new: int, n: int = 300) -> PairedDifference:
     return compare_shares(np.array(a), np.array(b))
 
 
-def check(result: PairedDifference, **more: object) -> MetricComparison:
-    given: dict[str, object] = {
+def check(result: PairedDifference, **more: Any) -> MetricComparison:
+    given: dict[str, Any] = {
         "task": "t", "is_share": True, "is_factor": False, "higher_is_better": True, **more,
     }  # fmt: skip
     return MetricComparison(
         method="gen", metric="accuracy", first=0, second=1, result=result, is_headline=True, **given
-    )  # type: ignore[arg-type]
+    )
 
 
 def gate(*checks: MetricComparison, rule: str = "worse", per_group: bool = False) -> Gate:
