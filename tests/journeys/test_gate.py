@@ -125,6 +125,16 @@ def test_a_row_that_was_edited_under_its_own_id_is_not_compared(workdir: Path) -
     assert value["gate"]["checks"][0]["compared"]["result"]["n"] == 19
 
 
+def test_a_baseline_names_no_folder_of_the_machine(baseline: str, workdir: Path) -> None:
+    shots = ("--shots", "1", "--shots-from")
+    path = str(workdir / "data.csv")
+    command = ("run", path, "-m", "mock", "--model-arg", "answer=A", "--out", "shots", *shots, path)
+    assert assay(*command).status == 0
+    assert assay("baseline", "shots", "-o", "main.json").status == 0
+    assert str(workdir) not in Path("main.json").read_text(encoding="utf-8")
+    assert gate(*shots, "data.csv").status == 0
+
+
 def test_a_chat_model_may_be_compared_with_a_plain_one(baseline: str) -> None:
     chat = gate("--model-arg", "chat=true")
     assert chat.status == 0, chat.err
@@ -142,6 +152,8 @@ def test_failed_and_unanswered_samples(baseline: str) -> None:
     none = gate("--out", "none", "--model-arg", "fail_every=1")
     assert none.status == 2
     assert none.err.rstrip().splitlines()[-3].startswith("GATE-004")
+    written = assay("baseline", "failing", "-o", "failing.json")
+    assert "of them failed and cannot be compared" in written.out
     unanswered = gate("--out", "silent", answer="hm")
     assert unanswered.status == 4
     assert "unanswered samples count as wrong: 0 before, 60 now" in unanswered.out

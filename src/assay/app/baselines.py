@@ -17,8 +17,8 @@ from assay.results.baseline import (
     Baseline,
     DescribedRun,
     build_baseline,
-    conceal_task,
     describe_run,
+    describe_task,
     hash_content,
     is_baseline_file,
     read_baseline,
@@ -105,15 +105,13 @@ def align_with_baseline(
 def check_plan_against_baseline(base: BaselineRun, tasks: Sequence[Task], accept: Sequence[Accepted]) -> None:
     """Raise the errors of `align_with_baseline` for a run that has not started, as far as they are known."""
     described = DescribedRun(
-        tuple(task.spec for task in tasks),
+        tuple(describe_task(task.spec, with_texts=base.baseline.has_texts) for task in tasks),
         {task.spec.name: named_scorers(task) for task in tasks},
         versions(),
         base.baseline.model,
         # The judge is known once the run starts.
         base.baseline.judge,
     )
-    if not base.baseline.has_texts:
-        described = described._replace(tasks=tuple(map(conceal_task, described.tasks)))
     rows: dict[str, RowChanges] = {}
     if _may_have_other_rows(base.baseline, described):
         rows = _find_all_row_changes(

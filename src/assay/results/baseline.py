@@ -130,9 +130,9 @@ class DescribedRun(NamedTuple):
 
 def describe_run(manifest: RunManifest, *, with_texts: bool) -> DescribedRun:
     """Return what determined the scores of a run, with long texts replaced by hashes."""
-    tasks, scorers = manifest.tasks, manifest.scorers
+    scorers = manifest.scorers
+    tasks = tuple(describe_task(task, with_texts=with_texts) for task in manifest.tasks)
     if not with_texts:
-        tasks = tuple(conceal_task(task) for task in tasks)
         scorers = {
             name: tuple(msgspec.structs.replace(one, args=conceal_texts(one.args)) for one in components)
             for name, components in scorers.items()
@@ -142,16 +142,22 @@ def describe_run(manifest: RunManifest, *, with_texts: bool) -> DescribedRun:
     return msgspec.json.decode(msgspec.json.encode(described), type=DescribedRun)
 
 
-def conceal_task(task: TaskSpec) -> TaskSpec:
-    """Return a task as a baseline without texts stores it."""
-    source = os.path.basename(task.source) if os.path.isabs(task.source) else task.source
+def describe_task(task: TaskSpec, *, with_texts: bool) -> TaskSpec:
+    """Return a task as a baseline stores it: without folders of this machine, and if asked without texts."""
+    settings = {
+        name: _drop_folder(value) if name == "shots_from" and value else value
+        for name, value in task.settings.items()
+    }
+    task = msgspec.structs.replace(task, source=_drop_folder(task.source), settings=settings, differences=())
+    if with_texts:
+        return task
     return msgspec.structs.replace(
-        task,
-        source=source,
-        settings=conceal_texts(task.settings),
-        chosen=conceal_texts(task.chosen),
-        differences=(),
+        task, settings=conceal_texts(task.settings), chosen=conceal_texts(task.chosen)
     )
+
+
+def _drop_folder(path: str) -> str:
+    return os.path.basename(path) if os.path.isabs(path) else path
 
 
 def conceal_texts(value: Any) -> Any:

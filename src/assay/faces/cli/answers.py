@@ -326,6 +326,8 @@ class BaselineAnswer(msgspec.Struct, frozen=True, tag="baseline", tag_field="kin
     """The id of the run."""
     n_samples: int
     n_bytes: int
+    n_failed: int
+    """Samples that failed, and cannot be compared."""
 
 
 class DiffAnswer(msgspec.Struct, frozen=True, tag="diff", tag_field="kind"):

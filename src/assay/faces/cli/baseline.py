@@ -37,11 +37,18 @@ def baseline(run: str, path: Path, with_prompts: bool, runs_dir: str | None, is_
     from assay.app.baselines import save_baseline
     from assay.app.stored_runs import find_run
 
-    written = save_baseline(find_run(run, resolve_runs_folder(runs_dir)), path, with_texts=with_prompts)
+    stored = find_run(run, resolve_runs_folder(runs_dir))
+    written = save_baseline(stored, path, with_texts=with_prompts)
+    n_failed = sum(stored.manifest.failures.values())
     n_samples = sum(map(len, written.samples.values()))
     if is_json:
         from assay.faces.cli.answers import BaselineAnswer
 
-        return Answer(BaselineAnswer(str(path), written.run, n_samples, path.stat().st_size))
+        return Answer(BaselineAnswer(str(path), written.run, n_samples, path.stat().st_size, n_failed))
     click.echo(f"{path}: {n_samples:,} samples of {written.run}, {path.stat().st_size / 1000:,.1f} kB")
+    if n_failed:
+        click.echo(
+            f"{n_failed:,} of them failed and cannot be compared: repeat the `assay run` command with "
+            "--retry-failed, then write the baseline again"
+        )
     return None
