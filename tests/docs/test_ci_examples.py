@@ -46,7 +46,7 @@ def run_shell(script: str, environment: dict[str, str]) -> subprocess.CompletedP
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize(("arguments", "status"), [("--model-arg answer=A", 0), ("--model-arg answer=B", 4)])
+@pytest.mark.parametrize(("arguments", "status"), [("--model-arg answer=A", 0), ("--model-arg answer=B", 5)])
 def test_the_action_of_github_runs_the_gate(project: dict[str, str], arguments: str, status: int) -> None:
     action = load("github/action.yml")
     assert action["runs"]["using"] == "composite"
@@ -63,7 +63,7 @@ def test_the_action_of_github_runs_the_gate(project: dict[str, str], arguments: 
     environment |= {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": "summary.md"}
     done = run_shell(step["run"], environment)
     assert done.returncode == status, done.stdout + done.stderr
-    assert ("::error " in done.stdout) == (status == 4)
+    assert ("::error " in done.stdout) == (status == 5)
     comment = Path("assay-gate.md").read_text(encoding="utf-8")
     assert comment.startswith("## Gate")
     assert comment in Path("summary.md").read_text(encoding="utf-8")
@@ -82,7 +82,7 @@ def test_the_job_of_gitlab_runs_the_gate(project: dict[str, str]) -> None:
     job = load("gitlab-ci.yml")["assay-gate"]
     (script,) = (line for line in job["script"] if "assay gate" in line)
     done = run_shell(script, project | {"MODEL": "mock"})
-    assert done.returncode in (0, 4), done.stderr
+    assert done.returncode in (0, 5), done.stderr
     for path in (*job["artifacts"]["paths"], job["artifacts"]["reports"]["junit"]):
         assert Path(path).exists()
 

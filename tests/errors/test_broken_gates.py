@@ -42,6 +42,7 @@ CASES: list[tuple[Sequence[str], str, Sequence[str]]] = [
     (("compare", "main.json", "imported"), "GATE-003", ("another program",)),
     (("compare", "base", "main.json"), "GATE-003", ("not the first",)),
     (("compare", "main.json", "base", "--html", "x.html"), "GATE-003", ("--html",)),
+    (("compare", "base", "infer", "--fail-if", "worse"), "GATE-004", ("'infer' is not complete", "answered")),
     (("compare", "base", "base", "--fail-if", "worse", "--metric", "no"), "COMPARE-004", ("'no'",)),
     (
         ("gate", "other.csv", "-m", "mock", "--baseline", "main.json"),

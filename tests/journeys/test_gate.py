@@ -50,16 +50,16 @@ def test_a_gate_passes_fails_and_is_resumed(baseline: str) -> None:
     assert "gate passed: the new run is not significantly worse (--fail-if worse)" in passed.out
     assert "detectable (80 % power" in passed.out
     failed = gate("--out", "other", answer="B")
-    assert failed.status == 4
+    assert failed.status == 5
     assert "gate failed: the new run is significantly worse: data gen" in failed.out
     again = gate("--out", "other", answer="B")
-    assert again.status == 4
+    assert again.status == 5
     assert "60 stored responses" in again.err
-    assert assay("compare", "main", "other", "--fail-if", "worse").status == 4
+    assert assay("compare", "main", "other", "--fail-if", "worse").status == 5
     assert assay("compare", "other", "main", "--fail-if", "worse").status == 0
-    assert assay("compare", "main.json", "other", "--fail-if", "worse:50").status == 4
+    assert assay("compare", "main.json", "other", "--fail-if", "worse:50").status == 5
     assert assay("compare", "main.json", "other", "--fail-if", "worse:79").status == 0
-    assert assay("compare", "main.json", "same", "--fail-if", "worse-or-unsure").status == 4
+    assert assay("compare", "main.json", "same", "--fail-if", "worse-or-unsure").status == 5
     assert assay("compare", "main.json", "same", "--fail-if", "worse-or-unsure:7").status == 0
     assert assay("compare", "main.json", "other").status == 0
 
@@ -69,7 +69,7 @@ def test_reports_for_ci(baseline: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
     reports = ("--junit", "ci/junit.xml", "--markdown", "ci/comment.md")
     failed = gate(*reports, "--per-group", "--flips", "3", answer="B")
-    assert failed.status == 4
+    assert failed.status == 5
     assert failed.out.count("::error title=Assay gate") == 3
     root = ElementTree.parse("ci/junit.xml").getroot()
     assert (root.attrib["tests"], root.attrib["failures"]) == ("3", "3")
@@ -155,7 +155,7 @@ def test_failed_and_unanswered_samples(baseline: str) -> None:
     written = assay("baseline", "failing", "-o", "failing.json")
     assert "of them failed and cannot be compared" in written.out
     unanswered = gate("--out", "silent", answer="hm")
-    assert unanswered.status == 4
+    assert unanswered.status == 5
     assert "unanswered samples count as wrong: 0 before, 60 now" in unanswered.out
 
 

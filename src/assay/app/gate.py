@@ -10,6 +10,8 @@ import msgspec
 from assay.app.allowed_failures import is_failed
 from assay.app.baselines import open_baseline
 from assay.app.compare import ComparisonWithFlips, compare_sides
+from assay.core.errors import Problem, UsageError
+from assay.core.origin import Origin
 from assay.core.score import Metric
 from assay.results.baseline_changes import Accepted
 from assay.results.baseline_run import BaselineRun, ScoredRun
@@ -60,6 +62,8 @@ def check_gate(
 ) -> GateResult:
     """Compare each further side with the first, and decide by a rule."""
     chosen = GateRule.parse(rule) if isinstance(rule, str) else rule
+    for side in sides:
+        _require_finished(side)
     found = compare_sides(sides, methods, metric, n_flips, accept=accept, by_group=per_group)
     require_complete(sides, found.comparison, methods)
     notes = dict.fromkeys((*found.comparison.notes, *_note_unanswered(sides)))
@@ -69,6 +73,14 @@ def check_gate(
         msgspec.structs.replace(found, comparison=comparison),
         any(is_failed(side.manifest) for side in sides[1:]),
     )
+
+
+def _require_finished(side: ScoredRun) -> None:
+    status = side.manifest.status
+    if not status.is_finished:
+        what = f"the run {side.path.name!r} is not complete: its status is {status}"
+        fix = "complete it: the same `assay run` command resumes where it stopped"
+        raise UsageError(Problem("GATE-004", what, fix, Origin(str(side.path))))
 
 
 def write_gate_file(path: Path, content: bytes, flag: str, *, appends: bool = False) -> None:

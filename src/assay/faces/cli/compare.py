@@ -50,7 +50,7 @@ from assay.faces.cli.options import resolve_runs_folder, runs_option
 @click.option(
     "--fail-if",
     metavar="RULE",
-    help="End with status 4 if a run is worse than the first: worse, worse:POINTS, worse-or-unsure[:POINTS].",
+    help="End with status 5 if a run is worse than the first: worse, worse:POINTS, worse-or-unsure[:POINTS].",
 )
 @per_group_option
 @accept_option
@@ -84,8 +84,8 @@ def compare(
     from assay.app.compare import compare_sides, find_scorings, write_comparison
     from assay.app.gate import check_gate
 
-    if fail_if is None and junit is not None:
-        raise click.UsageError("--junit writes the outcome of a gate: add --fail-if worse")
+    if fail_if is None and (junit is not None or github):
+        raise click.UsageError("--junit and --github report the outcome of a gate: add --fail-if worse")
     root = resolve_runs_folder(runs_dir)
     chosen = _names(methods)
     sides = [find_side(name, root) for name in runs]

@@ -38,12 +38,17 @@ _NARROW_HEADINGS = (
 
 
 def show_comparison(compared: ComparisonWithFlips) -> None:
-    """Print a comparison: sides, sentences, tables, samples that only one side has right, and notes."""
+    """Print the sides of a comparison and their differences."""
     comparison = compared.comparison
     for at, side in enumerate(comparison.sides):
         facts = dict.fromkeys((side.name, side.model, _format_folder(side.folder)))
         out.print(f"[bold]{format_side_letter(at)}[/]  {escape('  '.join(facts))}", soft_wrap=True)
     out.print()
+    show_differences(comparison, compared.flips)
+
+
+def show_differences(comparison: RunComparison, flips: Sequence[Flips] = ()) -> None:
+    """Print the paired differences between runs and their significance, with samples to look at."""
     if (overall := summarize_comparison(comparison)) is not None:
         out.print(escape(overall), soft_wrap=True)
     for one in select_notable_comparisons(comparison):
@@ -52,7 +57,7 @@ def show_comparison(compared: ComparisonWithFlips) -> None:
         out.print(f"[{style}]{name}:[/] {escape(describe_difference(one))}", soft_wrap=True)
     out.print()
     _show_tables(comparison)
-    show_flips(compared.flips)
+    show_flips(flips)
     show_comparison_notes(comparison)
 
 

@@ -39,7 +39,7 @@ _ONLY_OF_RUN = frozenset({"stage", "answers_from", "shows_times", "is_json", "he
     "--fail-if",
     default="worse",
     metavar="RULE",
-    help="When to end with status 4: worse, worse:POINTS, worse-or-unsure[:POINTS]. [worse]",
+    help="When to end with status 5: worse, worse:POINTS, worse-or-unsure[:POINTS]. [worse]",
 )
 @per_group_option
 @click.option("--metric", metavar="NAME", help="Decide by this metric. [headline metric]")
@@ -85,7 +85,7 @@ def gate(
     from assay.app.baselines import check_plan_against_baseline, open_baseline
     from assay.app.gate import compare_with_baseline
     from assay.faces.cli.gate_reports import get_gate_status, write_reports
-    from assay.faces.cli.run import evaluate_and_show
+    from assay.faces.cli.run import evaluate_and_show, get_exit_status
     from assay.results.gate import GateRule
 
     settings = build_settings(flags)
@@ -97,6 +97,9 @@ def gate(
         shows_result=not is_json,
         on_compiled=lambda tasks: check_plan_against_baseline(base, tasks, accept),
     )
+    if not finished.manifest.status.is_finished and (status := get_exit_status(finished)):
+        # Stopped early: there is nothing to decide yet.
+        return status
     result = compare_with_baseline(
         finished.folder, base, rule, accept=accept, metric=metric, per_group=per_group, n_flips=n_flips
     )

@@ -10,7 +10,7 @@ import click
 if TYPE_CHECKING:
     from assay.results.baseline_changes import Accepted
 
-GATE_FAILED = 4
+GATE_FAILED = 5
 """Exit status of a gate that fails."""
 Accept: TypeAlias = "tuple[Accepted, ...]"
 
