@@ -6,25 +6,18 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from assay.core.errors import Problem, UsageError, listing
 from assay.core.run import RunStatus
-from assay.core.score import HEADLINE, Metric, Score, Verdict
+from assay.core.score import HEADLINE, Metric, Score
 from assay.results.baseline_run import BaselineColumns, BaselineRun, ScoredRun
 from assay.results.comparison import MetricComparison, RunComparison, Side
 from assay.results.comparison_notes import build_comparison_notes
 from assay.results.paired import (
-    Clusters,
-    Numbers,
     average_differences,
-    compare_means,
-    compare_ratios,
-    compare_shares,
     holm,
 )
 from assay.results.sample_join import (
@@ -36,23 +29,8 @@ from assay.results.sample_join import (
 )
 from assay.results.score_columns import Places, RunColumns, ScoreColumns
 from assay.results.scoring_folders import find_parent_run
+from assay.results.side_pair import LOWER_IS_BETTER, Cell, Measure, MetricFacts, SidePair, read_values
 from assay.results.subset_families import group_by_family
-
-
-class _Cell:
-    """The scores of one task by one method, for each side that has them."""
-
-    def __init__(self, task: str) -> None:
-        self.task = task
-        self.tracks: dict[str, None] = {}
-        self.columns: dict[int, ScoreColumns] = {}
-        self.names: dict[int, str] = {}
-        """The task's own name on each side."""
-
-    @property
-    def method(self) -> str:
-        """Return the method; if the sides are methods, all of them."""
-        return " / ".join(self.tracks)
 
 
 class PairedRuns:
@@ -76,14 +54,14 @@ class PairedRuns:
             self._raise_nothing_shared()
         self._joins.require_enough(self._cells)
 
-    def _gather_cells(self, methods: Sequence[str | None]) -> list[_Cell]:
-        cells: dict[tuple[str, str | None], _Cell] = {}
+    def _gather_cells(self, methods: Sequence[str | None]) -> list[Cell]:
+        cells: dict[tuple[str, str | None], Cell] = {}
         for side, (read, method) in enumerate(zip(self._read, methods, strict=True)):
             names = self._joins.name_tasks(side)
             for (task, track), columns in read.by_method.items():
                 if method in (None, track):
                     name = names.get(task, task)
-                    cell = cells.setdefault((name, None if method else track), _Cell(name))
+                    cell = cells.setdefault((name, None if method else track), Cell(name))
                     cell.tracks[track] = None
                     cell.columns[side] = columns
                     cell.names[side] = task
@@ -113,19 +91,19 @@ class PairedRuns:
         found: dict[tuple[str, str, str, str], list[MetricComparison]] = {}
         for one in comparisons:
             pair, measure = self._find_pair(one)
-            facts = self._facts.get((one.task, measure.first), _MetricFacts())
+            facts = self._facts.get((one.task, measure.first), MetricFacts())
             for group in pair.a.group_names:
                 key = (one.task, one.method, one.metric, group)
                 found.setdefault(key, []).append(pair.compare(measure, facts, group))
         return [one for pairs in found.values() for one in _correct_p_values(pairs)]
 
-    def _find_pair(self, compared: MetricComparison) -> tuple[_SidePair, _Measure]:
+    def _find_pair(self, compared: MetricComparison) -> tuple[SidePair, Measure]:
         """Return the sides and the measure of a comparison of a whole task."""
         cell = self._find_cell(compared)
         pair = self._pair(cell, compared.first, compared.second)
         return pair, next(one for one in pair.measures(headlines_only=False) if str(one) == compared.metric)
 
-    def _find_cell(self, compared: MetricComparison) -> _Cell:
+    def _find_cell(self, compared: MetricComparison) -> Cell:
         return next(one for one in self._cells if (one.task, one.method) == (compared.task, compared.method))
 
     def find_task_name(self, compared: MetricComparison, side: int) -> str:
@@ -148,22 +126,17 @@ class PairedRuns:
             both_ways.append(list(zip(*scores, strict=True)))
         return both_ways[0], both_ways[1]
 
-    def _compare_sides(
-        self, cell: _Cell, pairs: Sequence[tuple[_SidePair, _Measure]]
-    ) -> list[MetricComparison]:
+    def _compare_sides(self, cell: Cell, pairs: Sequence[tuple[SidePair, Measure]]) -> list[MetricComparison]:
         """Compare pairs of sides in one metric, with p-values corrected for the number of pairs."""
         return _correct_p_values(
-            [
-                pair.compare(one, self._facts.get((cell.task, one.first), _MetricFacts()))
-                for pair, one in pairs
-            ]
+            [pair.compare(one, self._facts.get((cell.task, one.first), MetricFacts())) for pair, one in pairs]
         )
 
-    def _pair(self, cell: _Cell, first: int, second: int) -> _SidePair:
+    def _pair(self, cell: Cell, first: int, second: int) -> SidePair:
         rows = self._joins.match(cell, first, second)
-        return _SidePair(cell, first, second, self._across(cell, first, second), rows)
+        return SidePair(cell, first, second, self._across(cell, first, second), rows)
 
-    def _across(self, cell: _Cell, first: int, second: int) -> _Measure | None:
+    def _across(self, cell: Cell, first: int, second: int) -> Measure | None:
         """Return the headline metrics of two sides that name them differently, if they are comparable.
 
         Only scorings of one run, and runs of different programs: between other runs, a difference could have
@@ -176,9 +149,9 @@ class PairedRuns:
         is_across = self._joins.are_of_different_programs(first, second)
         if not is_across and (len(folders) > 1 or len(cell.tracks) > 1):
             return None
-        measure = _Measure(*(next(iter(cell.columns[side].deciding)) for side in (first, second)))
-        facts = {self._facts.get((cell.task, name), _MetricFacts()) for name in measure}
-        return measure if facts == {_MetricFacts(is_share=True)} or facts == {_LOWER_IS_BETTER} else None
+        measure = Measure(*(next(iter(cell.columns[side].deciding)) for side in (first, second)))
+        facts = {self._facts.get((cell.task, name), MetricFacts()) for name in measure}
+        return measure if facts == {MetricFacts(is_share=True)} or facts == {LOWER_IS_BETTER} else None
 
     def _note_unshared_metrics(self, comparisons: Sequence[MetricComparison]) -> Iterator[str]:
         """Yield a note for each pair of sides without a shared headline metric."""
@@ -242,138 +215,6 @@ class PairedRuns:
         )
 
 
-class _MetricFacts(msgspec.Struct, frozen=True):
-    """How to interpret a metric."""
-
-    is_share: bool = True
-    higher_is_better: bool = True
-
-
-_LOWER_IS_BETTER = _MetricFacts(is_share=True, higher_is_better=False)
-
-
-class _Measure(NamedTuple):
-    """The metric of each of two sides; usually the same."""
-
-    first: str
-    second: str
-
-    def __str__(self) -> str:
-        return self.first if self.first == self.second else f"{self.first} / {self.second}"
-
-
-class _SidePair:
-    """Two sides of a cell, with their shared samples."""
-
-    def __init__(
-        self,
-        cell: _Cell,
-        first: int,
-        second: int,
-        across: _Measure | None,
-        rows: tuple[Places, Places],
-        group: str | None = None,
-    ) -> None:
-        """`across`: the measure if both sides have different headline metrics; `rows`: the paired scores.
-
-        `group`: the group that the rows belong to; None: all samples.
-        """
-        self.cell = cell
-        self._group = group
-        self._across = across
-        self.first, self.second = first, second
-        self.a, self.b = cell.columns[first], cell.columns[second]
-        self.rows_a, self.rows_b = rows
-        failed = (one.mask_verdict(Verdict.FAILED) for one in (self.a, self.b))
-        self.n_failed = int(np.sum(next(failed)[self.rows_a] | next(failed)[self.rows_b]))
-
-    def measures(self, headlines_only: bool) -> Iterator[_Measure]:
-        """Yield the measures that both sides have, headlines first."""
-        others = () if headlines_only else (*self.a.means, *self.a.ratios)
-        found = [_Measure(name, name) for name in dict.fromkeys((*self.a.deciding, *others))]
-        shared = [one for one in found if self.has_measure(one)]
-        decides = any(one.first in self.a.deciding for one in shared)
-        if not decides and self._across is not None and self.has_measure(self._across):
-            yield self._across
-        yield from shared
-
-    @property
-    def main_measure(self) -> _Measure | None:
-        """The first headline measure that both sides have."""
-        return next(self.measures(headlines_only=True), None)
-
-    def has_measure(self, measure: _Measure) -> bool:
-        """Whether both sides have a measure, as a mean or as a ratio; two metrics must be comparable."""
-        if measure.first != measure.second and measure != self._across:
-            return False
-        return (measure.first in self.a.means and measure.second in self.b.means) or (
-            measure.first in self.a.ratios and measure.second in self.b.ratios
-        )
-
-    def compare(self, measure: _Measure, facts: _MetricFacts, group: str | None = None) -> MetricComparison:
-        """Compare one metric over the samples, or those of a group, that have a value on both sides."""
-        if group is not None:
-            return self._select_group(group).compare(measure, facts)
-        metric = measure.first
-        values_a = _values(self.a, metric)[self.rows_a]
-        values_b = _values(self.b, measure.second)[self.rows_b]
-        known = ~(np.isnan(values_a) | np.isnan(values_b))
-        values_a, values_b = values_a[known], values_b[known]
-        clusters = self._clusters(known)
-        is_factor = False
-        if metric in self.a.ratios:
-            is_factor = self.a.ratios[metric].is_exponential
-            x_a, x_b = _denominators(self.a, metric)[self.rows_a], _denominators(self.b, metric)[self.rows_b]
-            result = compare_ratios(
-                (values_a, x_a[known]), (values_b, x_b[known]), clusters, is_exponential=is_factor
-            )
-        elif facts.is_share and _is_binary(values_a) and _is_binary(values_b):
-            result = compare_shares(values_a, values_b, clusters)
-        else:
-            result = compare_means(values_a, values_b, clusters)
-        n_shared = len(self.rows_a)
-        return MetricComparison(
-            self.cell.task,
-            self.cell.method,
-            str(measure),
-            self.first,
-            self.second,
-            result,
-            is_headline=metric in self.a.deciding,
-            is_share=facts.is_share and not is_factor,
-            is_factor=is_factor,
-            higher_is_better=facts.higher_is_better,
-            n_only_first=len(self.a) - n_shared if self._group is None else 0,
-            n_only_second=len(self.b) - n_shared if self._group is None else 0,
-            n_failed=self.n_failed,
-            n_ungraded=n_shared - len(values_a) - self.n_failed,
-            group=self._group,
-        )
-
-    def _select_group(self, group: str) -> _SidePair:
-        """Return these sides with only the samples of one group of the first side."""
-        groups = np.frombuffer(self.a.groups, dtype=np.int32)[self.rows_a]
-        chosen = groups == self.a.group_names[group]
-        rows = self.rows_a[chosen], self.rows_b[chosen]
-        return _SidePair(self.cell, self.first, self.second, self._across, rows, group)
-
-    def flips(self, measure: _Measure) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield the rows that only the first side has right, then those that only the second has."""
-        a, b = _values(self.a, measure.first)[self.rows_a], _values(self.b, measure.second)[self.rows_b]
-        for chosen in ((a == 1) & (b == 0), (a == 0) & (b == 1)):
-            yield self.rows_a[chosen], self.rows_b[chosen]
-
-    def _clusters(self, known: NDArray[np.bool_]) -> Clusters | None:
-        """Return the clusters of samples with a value on both sides; None if no sample has a cluster."""
-        clusters = np.frombuffer(self.a.clusters, dtype=np.int64)[self.rows_a][known]
-        alone = np.flatnonzero(clusters < 0)
-        if len(alone) == len(clusters):
-            return None
-        # A sample without a cluster is its own cluster; hashes of names are not negative.
-        clusters[alone] = -1 - alone
-        return clusters
-
-
 class _JoinedRuns:
     """How the samples of each two sides are paired: by their ids, or across programs by their questions."""
 
@@ -392,7 +233,7 @@ class _JoinedRuns:
             return self._open(0, side).names
         return pair_tasks(*([task.name for task in self._runs[one].manifest.tasks] for one in (0, side)))
 
-    def find(self, cell: _Cell, two: tuple[int, int]) -> SampleJoin | None:
+    def find(self, cell: Cell, two: tuple[int, int]) -> SampleJoin | None:
         """Return the join of a task; None for runs of one program, whose ids are enough."""
         if not self.are_of_different_programs(*two):
             return None
@@ -402,12 +243,12 @@ class _JoinedRuns:
         )
         return join
 
-    def is_enough(self, cell: _Cell, two: tuple[int, int]) -> bool:
+    def is_enough(self, cell: Cell, two: tuple[int, int]) -> bool:
         """Whether enough samples are paired for a verdict."""
         join = self.find(cell, two)
         return join is None or join.is_enough
 
-    def require_enough(self, cells: Sequence[_Cell]) -> None:
+    def require_enough(self, cells: Sequence[Cell]) -> None:
         """Raise COMPARE-008 if no task of no two sides has enough paired samples."""
         refused: dict[str, SampleJoin] = {}
         for cell in cells:
@@ -418,7 +259,7 @@ class _JoinedRuns:
                 refused[cell.task] = join
         raise build_join_error(refused)
 
-    def match(self, cell: _Cell, first: int, second: int) -> tuple[Places, Places]:
+    def match(self, cell: Cell, first: int, second: int) -> tuple[Places, Places]:
         """Return the rows of the paired scores of two sides, in the first side's order."""
         a, b = cell.columns[first].keys, cell.columns[second].keys
         join = self.find(cell, (first, second))
@@ -478,27 +319,13 @@ def _name_sides(runs: Sequence[ScoredRun], methods: Sequence[str | None]) -> tup
     )
 
 
-def _collect_metric_facts(runs: Sequence[ScoredRun]) -> dict[tuple[str, str], _MetricFacts]:
+def _collect_metric_facts(runs: Sequence[ScoredRun]) -> dict[tuple[str, str], MetricFacts]:
     """Return how to interpret each metric of a task; the first run decides."""
     every = [metric for run in runs for metric in run.metrics()]
     return {
-        (metric.task, metric.metric): _MetricFacts(metric.is_share, metric.higher_is_better)
+        (metric.task, metric.metric): MetricFacts(metric.is_share, metric.higher_is_better)
         for metric in reversed(every)
     }
-
-
-def _values(columns: ScoreColumns, metric: str) -> Numbers:
-    """Return a metric's values; for a ratio, its numerators."""
-    column = columns.ratios[metric].numerators if metric in columns.ratios else columns.means[metric]
-    return np.frombuffer(column, dtype=np.float64)
-
-
-def _denominators(columns: ScoreColumns, metric: str) -> Numbers:
-    return np.frombuffer(columns.ratios[metric].denominators, dtype=np.float64)
-
-
-def _is_binary(values: Numbers) -> bool:
-    return bool(np.all((values == 0) | (values == 1)))
 
 
 def _average_subsets(family: str, members: Sequence[MetricComparison]) -> MetricComparison | None:
@@ -540,7 +367,7 @@ def _note_non_mean(metric: Metric, columns: ScoreColumns, side: str) -> Iterator
     if metric.metric not in columns.means and metric.metric not in columns.ratios:
         yield f"{what} has no values per sample, so it cannot be compared"
     elif metric.metric in columns.means:
-        values = _values(columns, metric.metric)
+        values = read_values(columns, metric.metric)
         known = values[~np.isnan(values)]
         mean = float(known.mean()) if len(known) else 0.0
         if not _is_rounded(metric.value, mean):
