@@ -10,6 +10,7 @@ import msgspec
 from assay.app.benchmarks import ResolvedDatasets, resolve_benchmarks
 from assay.app.offline.watch import offline_watch
 from assay.app.open_model import open_model
+from assay.app.power import describe_detectable_differences
 from assay.app.run import compile_with_settings
 from assay.app.scorers import build_scorers
 from assay.app.settings import Settings
@@ -66,10 +67,15 @@ def _check(resolved: ResolvedDatasets, *, with_model: bool) -> list[CheckedDatas
         if backend is not None:
             tasks = [one.task for one in compiled]
             check_plan(tasks, probe_model_card(backend, tasks))
-        return [CheckedDataset(one, tuple(_findings(one, backend))) for one in compiled]
+        return [CheckedDataset(one, (*_findings(one, backend), *_describe_power(one))) for one in compiled]
     finally:
         if backend is not None:
             backend.close()
+
+
+def _describe_power(one: CompiledDataset) -> Iterator[Finding]:
+    for line in describe_detectable_differences([one], [one.task]):
+        yield Finding(False, line)
 
 
 def _findings(one: CompiledDataset, backend: Backend | None) -> Iterator[Finding]:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
+from assay.app.baselines import align_with_baseline
 from assay.core.errors import Problem, UsageError, listing, suggest_name
 from assay.core.score import Score
+from assay.results.baseline_changes import Accepted
+from assay.results.baseline_run import ScoredRun
 from assay.results.comparison import Flip, Flips, MetricComparison, RunComparison
 from assay.results.history import ScoringHistory
 from assay.results.pages.compare_page import CompareView, write_compare_page
@@ -20,6 +24,8 @@ from assay.results.run_view import MOST_ROWS, RunView
 from assay.results.scoring_folders import find_parent_run
 from assay.results.store import SAMPLES
 
+RunT = TypeVar("RunT", StoredRun, ScoredRun)
+
 
 class ComparisonWithFlips(msgspec.Struct, frozen=True):
     """A comparison with sample pairs to look at."""
@@ -29,17 +35,40 @@ class ComparisonWithFlips(msgspec.Struct, frozen=True):
 
 
 def compare(
-    runs: Sequence[StoredRun], methods: Sequence[str] = (), metric: str | None = None, n_flips: int = 0
+    runs: Sequence[ScoredRun],
+    methods: Sequence[str] = (),
+    metric: str | None = None,
+    n_flips: int = 0,
+    *,
+    by_group: bool = False,
 ) -> ComparisonWithFlips:
     """Compare runs, or the methods of one run, with up to `n_flips` differing samples in each direction."""
     paired = PairedRuns(*pair_runs_with_methods(runs, methods))
-    comparison = paired.comparison(headlines_only=False)
+    comparison = paired.comparison(by_group=by_group)
     if metric is not None:
         comparison = _select_metric(comparison, metric)
     flips = tuple(
-        _flips(paired, one, n_flips) for one in comparison.headlines if one.result.fourfold and n_flips
+        _flips(paired, one, n_flips)
+        for one in comparison.headlines
+        if one.result.fourfold and one.group is None and n_flips
     )
     return ComparisonWithFlips(comparison, flips)
+
+
+def compare_sides(
+    sides: Sequence[ScoredRun],
+    methods: Sequence[str] = (),
+    metric: str | None = None,
+    n_flips: int = 0,
+    *,
+    accept: Sequence[Accepted] = (),
+    by_group: bool = False,
+) -> ComparisonWithFlips:
+    """Compare runs of which the first can be a baseline; differences in `accept` become notes."""
+    aligned, accepted = align_with_baseline(sides, accept)
+    found = compare(aligned, methods, metric, n_flips, by_group=by_group)
+    notes = tuple(dict.fromkeys((*accepted, *found.comparison.notes)))
+    return msgspec.structs.replace(found, comparison=msgspec.structs.replace(found.comparison, notes=notes))
 
 
 def compare_view(
@@ -87,8 +116,8 @@ def find_scorings(runs: Sequence[StoredRun], wanted: Sequence[str]) -> list[Stor
 
 
 def pair_runs_with_methods(
-    runs: Sequence[StoredRun], methods: Sequence[str]
-) -> tuple[Sequence[StoredRun], list[str | None]]:
+    runs: Sequence[RunT], methods: Sequence[str]
+) -> tuple[Sequence[RunT], list[str | None]]:
     """Return the sides of the comparison: each a run and one of its methods, or None for all methods."""
     if len(runs) > 1 and len(methods) <= 1:
         return runs, [methods[0] if methods else None] * len(runs)
@@ -125,7 +154,7 @@ def _select_metric(comparison: RunComparison, metric: str) -> RunComparison:
 def _flips(paired: PairedRuns, compared: MetricComparison, n: int) -> Flips:
     pairs = paired.flips(compared, n)
     wanted = {score.sample_id for way in pairs for score, _ in way}
-    questions = _questions(paired.runs[compared.first], compared.task, wanted)
+    questions = _find_questions(paired, compared, wanted)
     only_first, only_second = (tuple(_flip(*scores, questions) for scores in way) for way in pairs)
     sides = (compared.first, compared.second)
     return Flips(compared.task, compared.method, compared.metric, sides, only_first, only_second)
@@ -135,11 +164,17 @@ def _flip(first: Score, second: Score, questions: dict[str, str]) -> Flip:
     return Flip(first.sample_id, questions.get(first.sample_id, ""), first, second)
 
 
-def _questions(run: StoredRun, task: str, wanted: set[str]) -> dict[str, str]:
-    """Return the beginnings of the questions of some samples, by sample id."""
+def _find_questions(paired: PairedRuns, compared: MetricComparison, wanted: set[str]) -> dict[str, str]:
+    """Return the beginnings of the questions of some samples, by sample id; a baseline has none."""
+    for side in (compared.first, compared.second):
+        run = paired.runs[side]
+        if isinstance(run, StoredRun) and wanted:
+            return _read_questions(run, paired.find_task_name(compared, side), wanted)
+    return {}
+
+
+def _read_questions(run: StoredRun, task: str, wanted: set[str]) -> dict[str, str]:
     questions: dict[str, str] = {}
-    if not wanted:
-        return questions
     decode = msgspec.json.Decoder(SampleLine).decode
     with open(run.path / SAMPLES, "rb") as lines:
         for raw in lines:

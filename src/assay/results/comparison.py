@@ -99,6 +99,10 @@ class MetricComparison(msgspec.Struct, frozen=True):
     """Number of subsets averaged; 0 for a single task."""
     p_corrected: float | None = None
     """The p-value with Holm's correction over all pairs of sides; None for a single pair."""
+    group: str | None = None
+    """The part of the task that is compared; None: the whole task."""
+    subsets: tuple[str, ...] = ()
+    """The tasks averaged, if it is a mean over subsets."""
 
     @property
     def p(self) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from assay.core.rounding import NOT_KNOWN, format_number, format_percent
-from assay.core.score import MACRO
+from assay.core.score import MACRO, Score, Verdict
 from assay.results.comparison import SIGNIFICANCE_LEVEL, MetricComparison, PairedDifference, RunComparison
 from assay.results.rows import markdown_list, markdown_table
 
@@ -17,6 +17,7 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _SMALLEST_P = 1e-4
 _NO_SPREAD = "every pair differs by the same amount, so there is no interval"
 _TOO_FEW = "too few pairs for an interval"
+_ANSWER_CHARS = 60
 _MAX_SENTENCES = 12
 """Further comparisons appear only in the table."""
 
@@ -27,7 +28,9 @@ def format_side_letter(side: int) -> str:
 
 
 def format_compared_label(compared: MetricComparison) -> str:
-    """Return the name of the task, or of the dataset with the number of subsets averaged."""
+    """Return the name of the task, with its group, or of the dataset with the number of subsets averaged."""
+    if compared.group is not None:
+        return f"{compared.task} [{compared.group}]"
     return f"{compared.task}, mean of {compared.n_subsets}" if compared.n_subsets else compared.task
 
 
@@ -81,7 +84,7 @@ def describe_difference(compared: MetricComparison) -> str:
     if result.difference is None:
         return "no sample was scored on both sides"
     if compared.better is None:
-        return f"{first} and {second} score the same; {_describe_power(compared)}"
+        return f"{first} and {second} score the same; {describe_power(compared)}"
     is_higher = (compared.better == compared.second) == compared.higher_is_better
     direction = "higher" if is_higher else "lower"
     if not compared.higher_is_better:
@@ -92,7 +95,7 @@ def describe_difference(compared: MetricComparison) -> str:
         f"{second} scores {size} {direction} than {first} ({what} {format_difference(compared)}, "
         f"{_describe_certainty(compared)})"
     )
-    return claim if compared.is_real else f"no significant difference: {claim}; {_describe_power(compared)}"
+    return claim if compared.is_real else f"no significant difference: {claim}; {describe_power(compared)}"
 
 
 def _size(compared: MetricComparison) -> str:
@@ -106,7 +109,8 @@ def _describe_certainty(compared: MetricComparison) -> str:
     return f"95 % interval {format_difference_interval(compared)}, {p}"
 
 
-def _describe_power(compared: MetricComparison) -> str:
+def describe_power(compared: MetricComparison) -> str:
+    """Return the minimum detectable difference of a comparison, in words."""
     result = compared.result
     if result.stderr == 0 and result.smallest is None:
         return f"the {result.n:,} pairs show no spread, so the minimum detectable difference is unknown"
@@ -208,6 +212,21 @@ def describe_left_out(compared: MetricComparison) -> str | None:
     metric = f"{format_compared_label(compared)} {format_compared_method(compared)}"
     sides = f"{format_side_letter(compared.first)} {format_side_letter(compared.second)}"
     return f"{metric}, {sides}: omitted samples: {', '.join(reasons)}"
+
+
+def format_flip_answer(score: Score) -> str:
+    """Return what a side answered; only whether it was right if the answer is not stored."""
+    if score.answer is None and score.verdict is Verdict.SCORED:
+        return "right" if score.value == 1 else "wrong" if score.value == 0 else format_number(score.value)
+    if score.answer is None:
+        return f"no answer ({score.verdict})"
+    return shorten_answer(score.answer)
+
+
+def shorten_answer(text: str | None) -> str:
+    """Return the beginning of an answer on one line."""
+    line = " ".join((text or "").split())
+    return line if len(line) <= _ANSWER_CHARS else line[: _ANSWER_CHARS - 1] + "…"
 
 
 def build_difference_matrix(

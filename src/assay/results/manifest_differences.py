@@ -66,8 +66,8 @@ def find_manifest_differences(
     a: RunManifest, b: RunManifest, names: Mapping[str, str]
 ) -> Iterator[FactDifference]:
     """Yield facts that differ; `names` maps the second run's task names to the first run's."""
-    yield from _find_model_differences("model", a.model, b.model)
-    yield from _find_model_differences("judge", a.judge, b.judge)
+    yield from find_model_differences("model", a.model, b.model)
+    yield from find_model_differences("judge", a.judge, b.judge)
     mine = {task.name: task for task in a.tasks}
     programs = ["Assay" if one.imported is None else one.imported.format for one in (a, b)]
     if programs[0] != programs[1]:
@@ -90,12 +90,13 @@ def find_manifest_differences(
                     for one in (before, after)
                 ),
             )
-    yield from _find_mapping_differences("version of ", a.versions, b.versions)
+    yield from find_mapping_differences("version of ", a.versions, b.versions)
 
 
-def _find_model_differences(
+def find_model_differences(
     what: str, a: ModelIdentity | None, b: ModelIdentity | None
 ) -> Iterator[FactDifference]:
+    """Yield what differs between two models, of which one can be missing."""
     if a is None or b is None:
         if a is not b:
             yield FactDifference(what, *("none" if one is None else one.name for one in (a, b)))
@@ -103,7 +104,7 @@ def _find_model_differences(
     for name in ("backend", "name", "weights", "dtype", "template"):
         if getattr(a, name) != getattr(b, name):
             yield FactDifference(f"{what} {name}", *(getattr(one, name) or "none" for one in (a, b)))
-    yield from _find_mapping_differences(f"{what} argument ", a.args, b.args)
+    yield from find_mapping_differences(f"{what} argument ", a.args, b.args)
 
 
 def _find_task_differences(a: TaskSpec, b: TaskSpec) -> Iterator[FactDifference]:
@@ -113,12 +114,12 @@ def _find_task_differences(a: TaskSpec, b: TaskSpec) -> Iterator[FactDifference]
             yield FactDifference(f"{a.name}: {name}", _format_value(before), _format_value(after))
     if a.data_hash != b.data_hash and a.source != b.source:
         yield FactDifference(f"{a.name}: source", a.source, b.source)
-    yield from _find_mapping_differences(f"{a.name}: ", a.settings, b.settings)
+    yield from find_mapping_differences(f"{a.name}: ", a.settings, b.settings)
     known = [
         {one.name: AS_ORIGINAL if one.is_reproduced else "corrected" for one in task.differences}
         for task in (a, b)
     ]
-    yield from _find_mapping_differences(f"{a.name}: difference ", *known)
+    yield from find_mapping_differences(f"{a.name}: difference ", *known)
 
 
 def _find_data_differences(a: TaskSpec, b: TaskSpec) -> Iterator[FactDifference]:
@@ -130,7 +131,7 @@ def _find_data_differences(a: TaskSpec, b: TaskSpec) -> Iterator[FactDifference]
             yield FactDifference(f"{a.name}: {name}", _format_value(before), _format_value(after))
 
 
-def _find_mapping_differences(
+def find_mapping_differences(
     prefix: str, a: Mapping[str, Any], b: Mapping[str, Any]
 ) -> Iterator[FactDifference]:
     """Yield entries that differ; nested mappings are compared entry by entry."""
@@ -139,7 +140,7 @@ def _find_mapping_differences(
         if isinstance(before, Mapping) and isinstance(after, Mapping):
             # What the user wrote about a table is one group of its settings; its names are known without it.
             inner = prefix if name == "said" else f"{prefix}{name}."
-            yield from _find_mapping_differences(inner, before, after)
+            yield from find_mapping_differences(inner, before, after)
         elif before != after:
             yield FactDifference(f"{prefix}{name}", _format_value(before), _format_value(after))
 

@@ -17,8 +17,11 @@ from numpy.typing import NDArray
 
 from assay.results.comparison import Fourfold, PairedDifference
 from assay.scoring.statistics import (
+    POWER,
     Interval,
+    count_pairs_for_share_difference,
     few_clusters_factor,
+    find_smallest_share_difference,
     normal_quantile,
     student_p,
     student_quantile,
@@ -28,8 +31,6 @@ Numbers: TypeAlias = NDArray[np.float64]
 Clusters: TypeAlias = NDArray[np.int64]
 """One number per pair; pairs with the same number are not independent. A single pair has its own number."""
 
-POWER = 0.8
-"""The probability of detecting a true difference that power calculations assume."""
 _DEVIATES = normal_quantile() + normal_quantile(2 * POWER - 1)
 """The size in standard errors of a true difference that is detected with that power, at 5 % two-sided."""
 _ROUNDING = 1e-13
@@ -190,49 +191,45 @@ def tango(only_a: float, only_b: float, n: float) -> Interval:
     z = normal_quantile()
     gap = (only_b - only_a) / n
 
-    def deviates(d: float) -> float:
-        linear = (2 * n - only_b + only_a) * d - only_b - only_a
-        constant = -only_a * d * (1 - d)
-        q = (math.sqrt(max(0.0, linear * linear - 8 * n * constant)) - linear) / (4 * n)
-        variance = n * (2 * q + d * (1 - d))
-        distance = only_b - only_a - n * d
-        return math.copysign(math.inf, distance) if variance <= 0 else distance / math.sqrt(variance)
-
     def crossing(level: float, low: float, high: float) -> float:
         for _ in range(60):
             middle = (low + high) / 2
-            low, high = (middle, high) if deviates(middle) > level else (low, middle)
+            low, high = (middle, high) if tango_deviate(only_a, only_b, n, middle) > level else (low, middle)
         return (low + high) / 2
 
     return Interval(crossing(z, -1.0, gap), crossing(-z, gap, 1.0))
 
 
-def find_smallest_share_difference(discordance: float, n: float) -> float | None:
-    """Return the smallest difference d of shares that n pairs detect with 80 % power, at 5 % two-sided.
+def tango_deviate(only_a: float, only_b: float, n: float, difference: float) -> float:
+    """Return how many standard errors the observed difference of shares is above a hypothetical one."""
+    linear = (2 * n - only_b + only_a) * difference - only_b - only_a
+    constant = -only_a * difference * (1 - difference)
+    q = (math.sqrt(max(0.0, linear * linear - 8 * n * constant)) - linear) / (4 * n)
+    variance = n * (2 * q + difference * (1 - difference))
+    distance = only_b - only_a - n * difference
+    return math.copysign(math.inf, distance) if variance <= 0 else distance / math.sqrt(variance)
 
-    d = (z_0.975 sqrt(D) + z_0.8 sqrt(D - d^2)) / sqrt(n), where D is the share of discordant pairs. A
-    difference of d needs at least that share, so D is at least d. None if n pairs cannot detect even the
-    largest difference, 1.
+
+def compute_hypothesis_p(
+    result: PairedDifference, hypothesis: float, *, is_factor: bool, is_mean: bool
+) -> float | None:
+    """Return the two-sided p-value of the hypothesis that the true difference has a given value.
+
+    It is the test that the interval inverts: Tango's score test for right and wrong answers (McNemar's exact
+    test if the hypothesis is no difference), else Student's. `is_mean`: the difference is a mean of several,
+    whose test is normal. None if the pairs have no spread.
     """
-    if count_pairs_for_share_difference(discordance, 1.0) > n:
+    if result.difference is None or hypothesis == (1.0 if is_factor else 0.0):
+        return result.p
+    if result.test == "mcnemar" and result.fourfold is not None:
+        weight = result.n_units / result.n
+        counts = result.fourfold.only_a * weight, result.fourfold.only_b * weight
+        return math.erfc(abs(tango_deviate(*counts, result.n_units, hypothesis)) / math.sqrt(2))
+    if not result.stderr:
         return None
-    low, high = 0.0, 1.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (
-            (middle, high) if count_pairs_for_share_difference(discordance, middle) > n else (low, middle)
-        )
-    return high
-
-
-def count_pairs_for_share_difference(discordance: float, difference: float) -> float:
-    """Return the pairs needed to detect a difference of shares with 80 % power."""
-    if difference <= 0:
-        return math.inf
-    apart = max(discordance, difference)
-    deviates = normal_quantile() * math.sqrt(apart)
-    deviates += normal_quantile(2 * POWER - 1) * math.sqrt(max(0.0, apart - difference * difference))
-    return (deviates / difference) ** 2
+    scale = math.log if is_factor else float
+    deviate = (scale(result.difference) - scale(hypothesis)) / result.stderr
+    return math.erfc(abs(deviate) / math.sqrt(2)) if is_mean else student_p(deviate, result.n_units - 1)
 
 
 def holm(ps: Sequence[float]) -> list[float]:

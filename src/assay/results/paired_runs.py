@@ -6,27 +6,20 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from assay.core.errors import Problem, UsageError, listing
 from assay.core.run import RunStatus
-from assay.core.score import HEADLINE, Metric, Score, Verdict
+from assay.core.score import HEADLINE, Metric, Score
+from assay.results.baseline_run import BaselineColumns, BaselineRun, ScoredRun
 from assay.results.comparison import MetricComparison, RunComparison, Side
 from assay.results.comparison_notes import build_comparison_notes
 from assay.results.paired import (
-    Clusters,
-    Numbers,
     average_differences,
-    compare_means,
-    compare_ratios,
-    compare_shares,
     holm,
 )
-from assay.results.read import StoredRun
 from assay.results.sample_join import (
     ProgramJoin,
     SampleJoin,
@@ -36,38 +29,23 @@ from assay.results.sample_join import (
 )
 from assay.results.score_columns import Places, RunColumns, ScoreColumns
 from assay.results.scoring_folders import find_parent_run
+from assay.results.side_pair import LOWER_IS_BETTER, Cell, Measure, MetricFacts, SidePair, read_values
 from assay.results.subset_families import group_by_family
-
-
-class _Cell:
-    """The scores of one task by one method, for each side that has them."""
-
-    def __init__(self, task: str) -> None:
-        self.task = task
-        self.tracks: dict[str, None] = {}
-        self.columns: dict[int, ScoreColumns] = {}
-        self.names: dict[int, str] = {}
-        """The task's own name on each side."""
-
-    @property
-    def method(self) -> str:
-        """Return the method; if the sides are methods, all of them."""
-        return " / ".join(self.tracks)
 
 
 class PairedRuns:
     """Several runs, or methods of runs, loaded for comparison."""
 
-    def __init__(self, runs: Sequence[StoredRun], methods: Sequence[str | None]) -> None:
+    def __init__(self, runs: Sequence[ScoredRun], methods: Sequence[str | None]) -> None:
         """Read the scores of each run; `methods` has the method to compare for each, None for all."""
         for run in runs:
             _require_scores(run)
         self.runs = runs
         self.sides = _name_sides(runs, methods)
-        read: dict[str, RunColumns] = {}
+        read: dict[str, RunColumns | BaselineColumns] = {}
         for run in runs:
             if str(run.path) not in read:
-                read[str(run.path)] = RunColumns(run.path)
+                read[str(run.path)] = _read_columns(run)
         self._read = [read[str(run.path)] for run in runs]
         self._facts = _collect_metric_facts(runs)
         self._joins = _JoinedRuns(runs)
@@ -76,21 +54,21 @@ class PairedRuns:
             self._raise_nothing_shared()
         self._joins.require_enough(self._cells)
 
-    def _gather_cells(self, methods: Sequence[str | None]) -> list[_Cell]:
-        cells: dict[tuple[str, str | None], _Cell] = {}
+    def _gather_cells(self, methods: Sequence[str | None]) -> list[Cell]:
+        cells: dict[tuple[str, str | None], Cell] = {}
         for side, (read, method) in enumerate(zip(self._read, methods, strict=True)):
             names = self._joins.name_tasks(side)
             for (task, track), columns in read.by_method.items():
                 if method in (None, track):
                     name = names.get(task, task)
-                    cell = cells.setdefault((name, None if method else track), _Cell(name))
+                    cell = cells.setdefault((name, None if method else track), Cell(name))
                     cell.tracks[track] = None
                     cell.columns[side] = columns
                     cell.names[side] = task
         return [cell for cell in cells.values() if len(cell.columns) > 1]
 
-    def comparison(self, *, headlines_only: bool = False) -> RunComparison:
-        """Compare every metric of every task, pair by pair."""
+    def comparison(self, *, headlines_only: bool = False, by_group: bool = False) -> RunComparison:
+        """Compare every metric of every task, and with `by_group` of every group of samples, pair by pair."""
         found: list[MetricComparison] = []
         for cell in self._cells:
             twos = [two for two in combinations(sorted(cell.columns), 2) if self._joins.is_enough(cell, two)]
@@ -105,15 +83,39 @@ class PairedRuns:
                     [(pair, one) for pair in pairs if pair.has_measure(one) and one != pair.main_measure],
                 )
         notes = dict.fromkeys((*self._notes(), *self._note_unshared_metrics(found)))
-        return RunComparison(self.sides, (*self._means(found), *found), tuple(notes))
+        groups = self._compare_groups(found) if by_group else []
+        return RunComparison(self.sides, (*self._means(found), *found, *groups), tuple(notes))
+
+    def _compare_groups(self, comparisons: Sequence[MetricComparison]) -> list[MetricComparison]:
+        """Compare the groups of samples of each comparison of a whole task."""
+        found: dict[tuple[str, str, str, str], list[MetricComparison]] = {}
+        for one in comparisons:
+            pair, measure = self._find_pair(one)
+            facts = self._facts.get((one.task, measure.first), MetricFacts())
+            for group in pair.a.group_names:
+                key = (one.task, one.method, one.metric, group)
+                found.setdefault(key, []).append(pair.compare(measure, facts, group))
+        return [one for pairs in found.values() for one in _correct_p_values(pairs)]
+
+    def _find_pair(self, compared: MetricComparison) -> tuple[SidePair, Measure]:
+        """Return the sides and the measure of a comparison of a whole task."""
+        cell = self._find_cell(compared)
+        pair = self._pair(cell, compared.first, compared.second)
+        return pair, next(one for one in pair.measures(headlines_only=False) if str(one) == compared.metric)
+
+    def _find_cell(self, compared: MetricComparison) -> Cell:
+        return next(one for one in self._cells if (one.task, one.method) == (compared.task, compared.method))
+
+    def find_task_name(self, compared: MetricComparison, side: int) -> str:
+        """Return a side's own name of the task of a comparison."""
+        return self._find_cell(compared).names[side]
 
     def flips(
         self, compared: MetricComparison, at_most: int
     ) -> tuple[list[tuple[Score, Score]], list[tuple[Score, Score]]]:
         """Return the first samples that only the first side has right, and those that only the second has."""
-        cell = next(one for one in self._cells if (one.task, one.method) == (compared.task, compared.method))
-        pair = self._pair(cell, compared.first, compared.second)
-        measure = next(one for one in pair.measures(headlines_only=False) if str(one) == compared.metric)
+        cell = self._find_cell(compared)
+        pair, measure = self._find_pair(compared)
         both_ways = []
         for rows in pair.flips(measure):
             few = [one[:at_most].tolist() for one in rows]
@@ -124,22 +126,17 @@ class PairedRuns:
             both_ways.append(list(zip(*scores, strict=True)))
         return both_ways[0], both_ways[1]
 
-    def _compare_sides(
-        self, cell: _Cell, pairs: Sequence[tuple[_SidePair, _Measure]]
-    ) -> list[MetricComparison]:
+    def _compare_sides(self, cell: Cell, pairs: Sequence[tuple[SidePair, Measure]]) -> list[MetricComparison]:
         """Compare pairs of sides in one metric, with p-values corrected for the number of pairs."""
         return _correct_p_values(
-            [
-                pair.compare(one, self._facts.get((cell.task, one.first), _MetricFacts()))
-                for pair, one in pairs
-            ]
+            [pair.compare(one, self._facts.get((cell.task, one.first), MetricFacts())) for pair, one in pairs]
         )
 
-    def _pair(self, cell: _Cell, first: int, second: int) -> _SidePair:
+    def _pair(self, cell: Cell, first: int, second: int) -> SidePair:
         rows = self._joins.match(cell, first, second)
-        return _SidePair(cell, first, second, self._across(cell, first, second), rows)
+        return SidePair(cell, first, second, self._across(cell, first, second), rows)
 
-    def _across(self, cell: _Cell, first: int, second: int) -> _Measure | None:
+    def _across(self, cell: Cell, first: int, second: int) -> Measure | None:
         """Return the headline metrics of two sides that name them differently, if they are comparable.
 
         Only scorings of one run, and runs of different programs: between other runs, a difference could have
@@ -152,9 +149,9 @@ class PairedRuns:
         is_across = self._joins.are_of_different_programs(first, second)
         if not is_across and (len(folders) > 1 or len(cell.tracks) > 1):
             return None
-        measure = _Measure(*(next(iter(cell.columns[side].deciding)) for side in (first, second)))
-        facts = {self._facts.get((cell.task, name), _MetricFacts()) for name in measure}
-        return measure if facts == {_MetricFacts(is_share=True)} or facts == {_LOWER_IS_BETTER} else None
+        measure = Measure(*(next(iter(cell.columns[side].deciding)) for side in (first, second)))
+        facts = {self._facts.get((cell.task, name), MetricFacts()) for name in measure}
+        return measure if facts == {MetricFacts(is_share=True)} or facts == {LOWER_IS_BETTER} else None
 
     def _note_unshared_metrics(self, comparisons: Sequence[MetricComparison]) -> Iterator[str]:
         """Yield a note for each pair of sides without a shared headline metric."""
@@ -194,7 +191,9 @@ class PairedRuns:
             manifests = self.runs[0].manifest, self.runs[other].manifest
             names = (self.sides[0].name, self.sides[other].name)
             tasks = self._joins.name_tasks(other)
-            yield from build_comparison_notes(*manifests, names, tasks)
+            # A baseline reports its differences itself.
+            if not isinstance(self.runs[0], BaselineRun):
+                yield from build_comparison_notes(*manifests, names, tasks)
         yield from self._joins.notes()
         for run, read, side in zip(self.runs, self._read, self.sides, strict=True):
             for metric in run.metrics():
@@ -216,122 +215,10 @@ class PairedRuns:
         )
 
 
-class _MetricFacts(msgspec.Struct, frozen=True):
-    """How to interpret a metric."""
-
-    is_share: bool = True
-    higher_is_better: bool = True
-
-
-_LOWER_IS_BETTER = _MetricFacts(is_share=True, higher_is_better=False)
-
-
-class _Measure(NamedTuple):
-    """The metric of each of two sides; usually the same."""
-
-    first: str
-    second: str
-
-    def __str__(self) -> str:
-        return self.first if self.first == self.second else f"{self.first} / {self.second}"
-
-
-class _SidePair:
-    """Two sides of a cell, with their shared samples."""
-
-    def __init__(
-        self, cell: _Cell, first: int, second: int, across: _Measure | None, rows: tuple[Places, Places]
-    ) -> None:
-        """`across`: the measure if both sides have different headline metrics; `rows`: the paired scores."""
-        self.cell = cell
-        self._across = across
-        self.first, self.second = first, second
-        self.a, self.b = cell.columns[first], cell.columns[second]
-        self.rows_a, self.rows_b = rows
-        failed = (one.mask_verdict(Verdict.FAILED) for one in (self.a, self.b))
-        self.n_failed = int(np.sum(next(failed)[self.rows_a] | next(failed)[self.rows_b]))
-
-    def measures(self, headlines_only: bool) -> Iterator[_Measure]:
-        """Yield the measures that both sides have, headlines first."""
-        others = () if headlines_only else (*self.a.means, *self.a.ratios)
-        found = [_Measure(name, name) for name in dict.fromkeys((*self.a.deciding, *others))]
-        shared = [one for one in found if self.has_measure(one)]
-        decides = any(one.first in self.a.deciding for one in shared)
-        if not decides and self._across is not None and self.has_measure(self._across):
-            yield self._across
-        yield from shared
-
-    @property
-    def main_measure(self) -> _Measure | None:
-        """The first headline measure that both sides have."""
-        return next(self.measures(headlines_only=True), None)
-
-    def has_measure(self, measure: _Measure) -> bool:
-        """Whether both sides have a measure, as a mean or as a ratio; two metrics must be comparable."""
-        if measure.first != measure.second and measure != self._across:
-            return False
-        return (measure.first in self.a.means and measure.second in self.b.means) or (
-            measure.first in self.a.ratios and measure.second in self.b.ratios
-        )
-
-    def compare(self, measure: _Measure, facts: _MetricFacts) -> MetricComparison:
-        """Compare one metric over the samples that have a value on both sides."""
-        metric = measure.first
-        values_a = _values(self.a, metric)[self.rows_a]
-        values_b = _values(self.b, measure.second)[self.rows_b]
-        known = ~(np.isnan(values_a) | np.isnan(values_b))
-        values_a, values_b = values_a[known], values_b[known]
-        clusters = self._clusters(known)
-        is_factor = False
-        if metric in self.a.ratios:
-            is_factor = self.a.ratios[metric].is_exponential
-            x_a, x_b = _denominators(self.a, metric)[self.rows_a], _denominators(self.b, metric)[self.rows_b]
-            result = compare_ratios(
-                (values_a, x_a[known]), (values_b, x_b[known]), clusters, is_exponential=is_factor
-            )
-        elif facts.is_share and _is_binary(values_a) and _is_binary(values_b):
-            result = compare_shares(values_a, values_b, clusters)
-        else:
-            result = compare_means(values_a, values_b, clusters)
-        n_shared = len(self.rows_a)
-        return MetricComparison(
-            self.cell.task,
-            self.cell.method,
-            str(measure),
-            self.first,
-            self.second,
-            result,
-            is_headline=metric in self.a.deciding,
-            is_share=facts.is_share and not is_factor,
-            is_factor=is_factor,
-            higher_is_better=facts.higher_is_better,
-            n_only_first=len(self.a) - n_shared,
-            n_only_second=len(self.b) - n_shared,
-            n_failed=self.n_failed,
-            n_ungraded=n_shared - len(values_a) - self.n_failed,
-        )
-
-    def flips(self, measure: _Measure) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield the rows that only the first side has right, then those that only the second has."""
-        a, b = _values(self.a, measure.first)[self.rows_a], _values(self.b, measure.second)[self.rows_b]
-        for chosen in ((a == 1) & (b == 0), (a == 0) & (b == 1)):
-            yield self.rows_a[chosen], self.rows_b[chosen]
-
-    def _clusters(self, known: NDArray[np.bool_]) -> Clusters | None:
-        """Return the clusters of samples with a value on both sides; None if no sample has a cluster."""
-        clusters = np.frombuffer(self.a.clusters, dtype=np.int64)[self.rows_a][known]
-        alone = np.flatnonzero(clusters < 0)
-        if len(alone) == len(clusters):
-            return None
-        # A sample without a cluster is its own cluster; hashes of names are not negative.
-        clusters[alone] = -1 - alone
-        return clusters
-
-
 class _JoinedRuns:
     """How the samples of each two sides are paired: by their ids, or across programs by their questions."""
 
-    def __init__(self, runs: Sequence[StoredRun]) -> None:
+    def __init__(self, runs: Sequence[ScoredRun]) -> None:
         self._runs = runs
         self._joins: dict[tuple[Path, Path], ProgramJoin] = {}
         self._described: dict[str, None] = {}
@@ -346,7 +233,7 @@ class _JoinedRuns:
             return self._open(0, side).names
         return pair_tasks(*([task.name for task in self._runs[one].manifest.tasks] for one in (0, side)))
 
-    def find(self, cell: _Cell, two: tuple[int, int]) -> SampleJoin | None:
+    def find(self, cell: Cell, two: tuple[int, int]) -> SampleJoin | None:
         """Return the join of a task; None for runs of one program, whose ids are enough."""
         if not self.are_of_different_programs(*two):
             return None
@@ -356,12 +243,12 @@ class _JoinedRuns:
         )
         return join
 
-    def is_enough(self, cell: _Cell, two: tuple[int, int]) -> bool:
+    def is_enough(self, cell: Cell, two: tuple[int, int]) -> bool:
         """Whether enough samples are paired for a verdict."""
         join = self.find(cell, two)
         return join is None or join.is_enough
 
-    def require_enough(self, cells: Sequence[_Cell]) -> None:
+    def require_enough(self, cells: Sequence[Cell]) -> None:
         """Raise COMPARE-008 if no task of no two sides has enough paired samples."""
         refused: dict[str, SampleJoin] = {}
         for cell in cells:
@@ -372,7 +259,7 @@ class _JoinedRuns:
                 refused[cell.task] = join
         raise build_join_error(refused)
 
-    def match(self, cell: _Cell, first: int, second: int) -> tuple[Places, Places]:
+    def match(self, cell: Cell, first: int, second: int) -> tuple[Places, Places]:
         """Return the rows of the paired scores of two sides, in the first side's order."""
         a, b = cell.columns[first].keys, cell.columns[second].keys
         join = self.find(cell, (first, second))
@@ -400,7 +287,11 @@ class _JoinedRuns:
         return self._joins[a.path, b.path]
 
 
-def _require_scores(run: StoredRun) -> None:
+def _read_columns(run: ScoredRun) -> RunColumns | BaselineColumns:
+    return BaselineColumns(run) if isinstance(run, BaselineRun) else RunColumns(run.path)
+
+
+def _require_scores(run: ScoredRun) -> None:
     if not run.metrics():
         status = run.manifest.status
         what = f"the run {run.path.name!r} has no scores to compare: its status is {status}"
@@ -412,7 +303,7 @@ def _require_scores(run: StoredRun) -> None:
         raise UsageError(Problem("COMPARE-001", what, fix))
 
 
-def _name_sides(runs: Sequence[StoredRun], methods: Sequence[str | None]) -> tuple[Side, ...]:
+def _name_sides(runs: Sequence[ScoredRun], methods: Sequence[str | None]) -> tuple[Side, ...]:
     """Name the sides by the first of these that is unique: models, methods, both, folders."""
     models = [run.manifest.model.name for run in runs]
     folders = [run.path.resolve().name for run in runs]
@@ -428,27 +319,13 @@ def _name_sides(runs: Sequence[StoredRun], methods: Sequence[str | None]) -> tup
     )
 
 
-def _collect_metric_facts(runs: Sequence[StoredRun]) -> dict[tuple[str, str], _MetricFacts]:
+def _collect_metric_facts(runs: Sequence[ScoredRun]) -> dict[tuple[str, str], MetricFacts]:
     """Return how to interpret each metric of a task; the first run decides."""
     every = [metric for run in runs for metric in run.metrics()]
     return {
-        (metric.task, metric.metric): _MetricFacts(metric.is_share, metric.higher_is_better)
+        (metric.task, metric.metric): MetricFacts(metric.is_share, metric.higher_is_better)
         for metric in reversed(every)
     }
-
-
-def _values(columns: ScoreColumns, metric: str) -> Numbers:
-    """Return a metric's values; for a ratio, its numerators."""
-    column = columns.ratios[metric].numerators if metric in columns.ratios else columns.means[metric]
-    return np.frombuffer(column, dtype=np.float64)
-
-
-def _denominators(columns: ScoreColumns, metric: str) -> Numbers:
-    return np.frombuffer(columns.ratios[metric].denominators, dtype=np.float64)
-
-
-def _is_binary(values: Numbers) -> bool:
-    return bool(np.all((values == 0) | (values == 1)))
 
 
 def _average_subsets(family: str, members: Sequence[MetricComparison]) -> MetricComparison | None:
@@ -462,6 +339,7 @@ def _average_subsets(family: str, members: Sequence[MetricComparison]) -> Metric
         metric=metrics.pop() if len(metrics) == 1 else HEADLINE,
         result=result,
         n_subsets=len(members),
+        subsets=tuple(one.task for one in members),
         **{
             name: sum(getattr(one, name) for one in members)
             for name in ("n_only_first", "n_only_second", "n_failed", "n_ungraded")
@@ -489,7 +367,7 @@ def _note_non_mean(metric: Metric, columns: ScoreColumns, side: str) -> Iterator
     if metric.metric not in columns.means and metric.metric not in columns.ratios:
         yield f"{what} has no values per sample, so it cannot be compared"
     elif metric.metric in columns.means:
-        values = _values(columns, metric.metric)
+        values = read_values(columns, metric.metric)
         known = values[~np.isnan(values)]
         mean = float(known.mean()) if len(known) else 0.0
         if not _is_rounded(metric.value, mean):

@@ -19,6 +19,7 @@ import numpy as np
 
 from assay.core.errors import Problem, UsageError, listing
 from assay.core.prompt import Prompt, final_text
+from assay.results.baseline_run import BaselineRun, ScoredRun
 from assay.results.damaged_files import make_line_reader
 from assay.results.growing_file import Tail
 from assay.results.read import StoredRun
@@ -83,7 +84,9 @@ class SampleJoin(NamedTuple):
 class ProgramJoin:
     """The tasks and samples of two runs of different programs."""
 
-    def __init__(self, a: StoredRun, b: StoredRun) -> None:
+    def __init__(self, a: ScoredRun, b: ScoredRun) -> None:
+        if isinstance(a, BaselineRun) or isinstance(b, BaselineRun):
+            raise build_no_texts_error()
         own = [[task.name for task in run.manifest.tasks] for run in (a, b)]
         self.keys_a, self.keys_b = (
             read_task_keys(run, {name: name for name in names})
@@ -292,7 +295,7 @@ def _hash_text(text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() if text else b""
 
 
-def are_of_different_programs(a: StoredRun, b: StoredRun) -> bool:
+def are_of_different_programs(a: ScoredRun, b: ScoredRun) -> bool:
     """Whether two runs were evaluated by different programs, as far as their manifests say."""
     logs = [run.manifest.imported for run in (a, b)]
     return len({None if log is None else log.format for log in logs}) > 1
@@ -305,6 +308,12 @@ def pair_tasks(first: Sequence[str], other: Sequence[str]) -> dict[str, str]:
     if len(left) == len(left_other) == 1:
         names[left_other[0]] = left[0]
     return names
+
+
+def build_no_texts_error() -> UsageError:
+    """Return the error of a baseline that is compared with a run of another program."""
+    what = "a run of another program is paired by its texts, which a baseline does not contain"
+    return UsageError(Problem("GATE-003", what, "name the run folders of both: assay compare A B"))
 
 
 def build_join_error(refused: Mapping[str, SampleJoin]) -> UsageError:

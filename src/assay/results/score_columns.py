@@ -98,6 +98,10 @@ class ScoreColumns:
         self.verdicts = bytearray()
         self.clusters = array("q")
         """Hashes of the clusters' names; -1 for a sample without a cluster."""
+        self.group_names: dict[str, int] = {}
+        """The groups of the samples, in order, each with its number."""
+        self.groups = array("i")
+        """The number of each sample's group; -1 for a sample without a group."""
         self.means: dict[str, array[float]] = {}
         """Values of metrics that are means over samples; NaN for samples without a value."""
         self.ratios: dict[str, RatioColumn] = {}
@@ -107,14 +111,16 @@ class ScoreColumns:
     def __len__(self) -> int:
         return len(self.places)
 
-    def add(self, line: _ScoreLine, place: int) -> None:
-        """Add a score that is stored at an offset of its file."""
+    def add(self, line: _ScoreLine | Score, place: int) -> None:
+        """Add a score; `place` is where it is stored, such as an offset in its file."""
         n = len(self)
         self.keys.append(line.sample_id)
         self.places.append(place)
         verdict = line.verdict
         self.verdicts.append(_VERDICTS[verdict])
         self.clusters.append(-1 if line.cluster is None else _hash_cluster(line.cluster))
+        number = -1 if line.group is None else self.group_names.setdefault(line.group, len(self.group_names))
+        self.groups.append(number)
         self.deciding[line.metric] = None
         if verdict is Verdict.FAILED:
             return
@@ -199,6 +205,7 @@ class _ScoreLine(msgspec.Struct, frozen=True):
     value: float | None = None
     also: dict[str, float] = {}
     ratios: dict[str, Ratio] = {}
+    group: str | None = None
     cluster: str | None = None
 
 

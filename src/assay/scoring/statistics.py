@@ -13,6 +13,8 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 LEVEL = 0.95
+POWER = 0.8
+"""The probability of detecting a true difference that power calculations assume."""
 _SERIES_UP_TO = 100
 _EXACT_TAILS_UP_TO = 1_000
 _ROUNDING = 1e-12
@@ -111,6 +113,34 @@ def wilson(successes: float, n: float, level: float = LEVEL) -> Interval:
     half = z / shrink * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
     # At p = 0 and p = 1 the bound is exact; rounding must not move it.
     return Interval(0.0 if p == 0 else max(0.0, middle - half), 1.0 if p == 1 else min(1.0, middle + half))
+
+
+def find_smallest_share_difference(discordance: float, n: float) -> float | None:
+    """Return the smallest difference d of shares that n pairs detect with 80 % power, at 5 % two-sided.
+
+    d = (z_0.975 sqrt(D) + z_0.8 sqrt(D - d^2)) / sqrt(n), where D is the share of discordant pairs. A
+    difference of d needs at least that share, so D is at least d. None if n pairs cannot detect even the
+    largest difference, 1.
+    """
+    if count_pairs_for_share_difference(discordance, 1.0) > n:
+        return None
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (
+            (middle, high) if count_pairs_for_share_difference(discordance, middle) > n else (low, middle)
+        )
+    return high
+
+
+def count_pairs_for_share_difference(discordance: float, difference: float) -> float:
+    """Return the pairs needed to detect a difference of shares with 80 % power."""
+    if difference <= 0:
+        return math.inf
+    apart = max(discordance, difference)
+    deviates = normal_quantile() * math.sqrt(apart)
+    deviates += normal_quantile(2 * POWER - 1) * math.sqrt(max(0.0, apart - difference * difference))
+    return (deviates / difference) ** 2
 
 
 def standard_error(n: int, total: float, squares: float) -> float | None:

@@ -17,14 +17,18 @@ from assay.results.paired import (
     compare_means,
     compare_ratios,
     compare_shares,
-    count_pairs_for_share_difference,
-    find_smallest_share_difference,
     holm,
     mcnemar,
     mcnemar_mid_p,
     tango,
 )
-from assay.scoring.statistics import _student_coverage, student_p, student_quantile
+from assay.scoring.statistics import (
+    _student_coverage,
+    count_pairs_for_share_difference,
+    find_smallest_share_difference,
+    student_p,
+    student_quantile,
+)
 
 FEW = st.integers(0, 40)
 

@@ -27,6 +27,7 @@ from assay.core.run import RunManifest, RunStatus, Scoring, UnscoredTask
 from assay.core.sample import Sample
 from assay.core.score import Attempt, Metric, Score
 from assay.results.comparison import Flips, RunComparison
+from assay.results.gate import Gate
 from assay.results.leaderboard.board import Board
 from assay.results.records import AskRecord
 from assay.results.run_difference import RunDifference, SampleDifference
@@ -304,6 +305,29 @@ class ComparisonAnswer(msgspec.Struct, frozen=True, tag="comparison", tag_field=
     """All metrics that two sides share."""
     flips: tuple[Flips, ...]
     """At most `--flips` samples in each direction."""
+    gate: Gate | None = None
+    """The outcome of `--fail-if`."""
+
+
+class GateAnswer(msgspec.Struct, frozen=True, tag="gate", tag_field="kind"):
+    """`assay gate`."""
+
+    run: RunAnswer
+    gate: Gate
+    comparison: RunComparison
+    flips: tuple[Flips, ...]
+
+
+class BaselineAnswer(msgspec.Struct, frozen=True, tag="baseline", tag_field="kind"):
+    """`assay baseline`."""
+
+    file: str
+    run: str
+    """The id of the run."""
+    n_samples: int
+    n_bytes: int
+    n_failed: int
+    """Samples that failed, and cannot be compared."""
 
 
 class DiffAnswer(msgspec.Struct, frozen=True, tag="diff", tag_field="kind"):
@@ -341,6 +365,8 @@ CommandAnswer: TypeAlias = (
     | DocsAnswer
     | LeaderboardAnswer
     | ComparisonAnswer
+    | GateAnswer
+    | BaselineAnswer
     | DiffAnswer
     | SampleDiffAnswer
 )

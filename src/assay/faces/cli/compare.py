@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from assay.faces.cli.gate_options import (
+    Accept,
+    accept_option,
+    github_option,
+    junit_option,
+    per_group_option,
+)
 from assay.faces.cli.json_output import Answer
 from assay.faces.cli.options import resolve_runs_folder, runs_option
-
-if TYPE_CHECKING:
-    from assay.app.compare import ComparisonWithFlips
-    from assay.core.score import Score
-    from assay.results.comparison import Flip, RunComparison
-
-_ANSWER_CHARS = 60
-_NAME_CHARS = 16
-_NARROW_HEADINGS = (
-    *("task", "method", "\nsides", "\nfirst", "\nsecond", "second\n- first", "95 %\ninterval", "\np"),
-    *("only first\nright", "only second\nright", "\npairs", "min.\ndetectable"),
-)
-"""The headings of `comparison_words` on two lines each."""
 
 
 @click.command()
@@ -54,6 +47,15 @@ _NARROW_HEADINGS = (
     metavar="FILE",
     help="Write a self-contained HTML page with every sample side by side.",
 )
+@click.option(
+    "--fail-if",
+    metavar="RULE",
+    help="End with status 5 if a run is worse than the first: worse, worse:POINTS, worse-or-unsure[:POINTS].",
+)
+@per_group_option
+@accept_option
+@junit_option
+@github_option
 @click.option("--markdown", is_flag=True, help="Print Markdown, for example for an issue.")
 @click.option("--json", "is_json", is_flag=True, help="Print one JSON value with all metrics.")
 def compare(
@@ -64,149 +66,72 @@ def compare(
     metric: str | None,
     n_flips: int,
     html: Path | None,
+    fail_if: str | None,
+    per_group: bool,
+    accept: Accept,
+    junit: Path | None,
+    github: bool | None,
     markdown: bool,
     is_json: bool,
-) -> Answer | None:
+) -> int | Answer:
     """Compare runs sample by sample, and test whether differences are significant.
 
-    RUN is a folder, an id or a prefix of one; `last` is the latest. All runs are compared with the first. For
-    a single run, --methods ppl,gen compares its methods and --scorings 1,2 its scorings.
+    RUN is a folder, an id or a prefix of one; `last` is the latest. The first can be a file of `assay
+    baseline`. All runs are compared with the first. For a single run, --methods ppl,gen compares its methods
+    and --scorings 1,2 its scorings.
     """
-    from assay.app.compare import compare as compare_runs
-    from assay.app.compare import find_scorings
-    from assay.app.stored_runs import find_run
+    from assay.app.baselines import find_side, require_stored_runs
+    from assay.app.compare import compare_sides, find_scorings, write_comparison
+    from assay.app.gate import check_gate
 
+    if fail_if is None and (junit is not None or github):
+        raise click.UsageError("--junit and --github report the outcome of a gate: add --fail-if worse")
     root = resolve_runs_folder(runs_dir)
     chosen = _names(methods)
-    stored = [find_run(name, root) for name in runs]
+    sides = [find_side(name, root) for name in runs]
     if wanted := _names(scorings):
-        stored = find_scorings(stored, wanted)
-    found = compare_runs(stored, chosen, metric, n_flips)
+        sides = list(find_scorings(require_stored_runs(sides, "--scorings"), wanted))
     if html is not None:
-        from assay.app.compare import write_comparison
-
+        stored = require_stored_runs(sides, "--html")
+    gate = None
+    if fail_if is None:
+        found = compare_sides(sides, chosen, metric, n_flips, accept=accept, by_group=per_group)
+    else:
+        gate = check_gate(sides, fail_if, accept, chosen, metric, per_group=per_group, n_flips=n_flips)
+        found = gate.compared
+    if html is not None:
         write_comparison(stored, chosen, metric, html)
+    status = 0
+    if gate is not None:
+        from assay.faces.cli.gate_reports import get_gate_status, write_reports
+
+        status = get_gate_status(gate)
+        write_reports(gate, junit=junit, github=github, is_json=is_json)
     if is_json:
         from assay.faces.cli.answers import ComparisonAnswer
 
-        return Answer(ComparisonAnswer(found.comparison, found.flips))
+        outcome = None if gate is None else gate.gate
+        return Answer(ComparisonAnswer(found.comparison, found.flips, outcome), status)
     if markdown:
-        from assay.results.comparison_words import render_comparison as in_markdown
+        from assay.results.comparison_words import render_comparison
+        from assay.results.gate_words import render_gate
 
-        click.echo(in_markdown(found.comparison), nl=False)
-    else:
-        _show(found)
-        if html is not None:
-            from rich.markup import escape
+        text = (
+            render_comparison(found.comparison)
+            if gate is None
+            else render_gate(gate.gate, found.comparison, found.flips)
+        )
+        click.echo(text, nl=False)
+        return status
+    from assay.faces.cli.comparison_screen import show_comparison, show_outcome, show_page
 
-            from assay.faces.cli.render import out
-
-            out.print(f"[dim]page[/]  {escape(str(html))}", soft_wrap=True)
-    return None
+    show_comparison(found)
+    if gate is not None:
+        show_outcome(gate)
+    if html is not None:
+        show_page(html)
+    return status
 
 
 def _names(given: str) -> list[str]:
     return [name.strip() for name in given.split(",") if name.strip()]
-
-
-def _show(compared: ComparisonWithFlips) -> None:
-    from rich.markup import escape
-
-    from assay.faces.cli.render import out
-    from assay.results.comparison_words import (
-        describe_difference,
-        describe_left_out,
-        format_compared_label,
-        format_compared_method,
-        format_side_letter,
-        select_notable_comparisons,
-        summarize_comparison,
-    )
-
-    comparison = compared.comparison
-    for at, side in enumerate(comparison.sides):
-        facts = dict.fromkeys((side.name, side.model, _format_folder(side.folder)))
-        out.print(f"[bold]{format_side_letter(at)}[/]  {escape('  '.join(facts))}", soft_wrap=True)
-    out.print()
-    heads = comparison.headlines
-    if (overall := summarize_comparison(comparison)) is not None:
-        out.print(escape(overall), soft_wrap=True)
-    for one in select_notable_comparisons(comparison):
-        style = "bold" if one.is_real else "default"
-        name = f"{escape(format_compared_label(one))} {escape(format_compared_method(one))}"
-        out.print(f"[{style}]{name}:[/] {escape(describe_difference(one))}", soft_wrap=True)
-    out.print()
-    _show_tables(comparison)
-    for flips in (one for one in compared.flips if one.sides[0] == 0):
-        a, b = map(format_side_letter, flips.sides)
-        for right, wrong, ways in ((a, b, flips.only_first), (b, a, flips.only_second)):
-            if ways:
-                what = f"[bold]{escape(flips.task)} {escape(flips.method)}[/]"
-                out.print(f"\n{what}: right in {right}, wrong in {wrong}", soft_wrap=True)
-            for flip in ways:
-                _show_flip(flip, flips.sides)
-    for note in (*comparison.notes, *filter(None, map(describe_left_out, heads))):
-        out.print(f"[yellow]{escape(note)}[/]", soft_wrap=True)
-
-
-def _format_folder(folder: str) -> str:
-    path = Path(folder)
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else folder
-
-
-def _show_tables(comparison: RunComparison) -> None:
-    from rich.markup import escape
-
-    from assay.faces.cli.render import out, print_table, simple_table
-    from assay.results.comparison_words import (
-        build_difference_matrix,
-        comparison_rows,
-        format_compared_label,
-        format_compared_method,
-    )
-
-    heads = comparison.headlines
-    rows = [[task, _break_name(name), *cells] for task, name, *cells in comparison_rows(heads)]
-    print_table(simple_table(_NARROW_HEADINGS, rows, n_left=3))
-    if len(comparison.sides) < 3:
-        return
-    groups: dict[tuple[str, str], list[int]] = {}
-    for at, one in enumerate(heads):
-        groups.setdefault((format_compared_label(one), format_compared_method(one)), []).append(at)
-    for (task, name), places in groups.items():
-        headings, rows = build_difference_matrix(comparison, [heads[at] for at in places])
-        out.print(
-            f"\n[bold]{escape(task)} {escape(name)}[/]: row minus column, * where significant",
-            soft_wrap=True,
-        )
-        print_table(simple_table(headings, rows, n_left=1))
-
-
-def _break_name(name: str) -> str:
-    """Break a long name of two methods or two metrics into two lines."""
-    return name if len(name) <= _NAME_CHARS else name.replace(" / ", " /\n")
-
-
-def _show_flip(flip: Flip, sides: tuple[int, int]) -> None:
-    from rich.markup import escape
-
-    from assay.faces.cli.render import out
-    from assay.results.comparison_words import format_side_letter
-
-    answers = "  ".join(
-        f"[dim]{format_side_letter(side)}:[/] "
-        f"[{'green' if score.value == 1 else 'red'}]{escape(_answer(score))}[/]"
-        for side, score in zip(sides, (flip.first, flip.second), strict=True)
-    )
-    target = f"  [dim]right:[/] {escape(_shorten(flip.first.target))}" if flip.first.target else ""
-    out.print(f"  [bold]{escape(flip.sample_id)}[/]  {escape(flip.question)}", soft_wrap=True)
-    out.print(f"    {answers}{target}", soft_wrap=True)
-
-
-def _answer(score: Score) -> str:
-    return _shorten(score.answer) if score.answer is not None else f"no answer ({score.verdict})"
-
-
-def _shorten(text: str | None) -> str:
-    line = " ".join((text or "").split())
-    return line if len(line) <= _ANSWER_CHARS else line[: _ANSWER_CHARS - 1] + "…"

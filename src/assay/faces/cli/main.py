@@ -43,6 +43,12 @@ _COMMANDS = {
     "compare": Command(
         "assay.faces.cli.compare:compare", "Compare runs: differences and their significance.", "Results"
     ),
+    "gate": Command(
+        "assay.faces.cli.gate:gate", "Evaluate a model, and fail if it is worse than a baseline.", "Evaluate"
+    ),
+    "baseline": Command(
+        "assay.faces.cli.baseline:baseline", "Write a run's scores to a file for `assay gate`.", "Results"
+    ),
     "diff": Command("assay.faces.cli.diff:diff", "Explain why two runs have different numbers.", "Results"),
     "leaderboard": Command(
         "assay.faces.cli.leaderboard:leaderboard", "Rank models over datasets, with significance.", "Results"

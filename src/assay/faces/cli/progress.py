@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 
 from rich.markup import escape
 from rich.text import Text
 
+from assay.app.power import describe_detectable_differences
 from assay.app.progress import ProgressGauge
 from assay.app.run import FinishedRun, Observer
 from assay.core.compilation import CompiledDataset
@@ -31,8 +32,18 @@ _NOTE_EVERY_S = 0.5
 class TerminalObserver(Observer):
     """Shows a run in progress."""
 
-    def __init__(self, way: ProgressMode = "auto", *, shows_plan: bool = True) -> None:
-        """`shows_plan`: print how Assay interprets the datasets on standard output."""
+    def __init__(
+        self,
+        way: ProgressMode = "auto",
+        *,
+        shows_plan: bool = True,
+        on_compiled: Callable[[Sequence[Task]], None] | None = None,
+    ) -> None:
+        """`shows_plan`: print how Assay interprets the datasets on standard output.
+
+        `on_compiled` is called with the tasks before weights are read.
+        """
+        self._on_compiled = on_compiled
         self._way = way
         self._shows_plan = shows_plan
         self._view: View | None = None
@@ -55,8 +66,12 @@ class TerminalObserver(Observer):
 
     def compiled(self, compiled: Sequence[CompiledDataset], tasks: Sequence[Task], card: ModelCard) -> None:
         """Show how Assay interprets the datasets."""
-        if not self._shows_plan:
-            return
+        if self._shows_plan:
+            self._show_plan(compiled, tasks, card)
+        if self._on_compiled is not None:
+            self._on_compiled(tasks)
+
+    def _show_plan(self, compiled: Sequence[CompiledDataset], tasks: Sequence[Task], card: ModelCard) -> None:
         form = "in its chat template" if compiled[0].task.spec.settings["form"] == "chat" else "as plain text"
         out.print(f"[bold]model[/]  {card.name}, prompts {form}", markup=True)
         for kind, way in card.ways.items():
@@ -67,6 +82,8 @@ class TerminalObserver(Observer):
                     soft_wrap=True,
                 )
         show_all_compiled(compiled, tasks)
+        for line in describe_detectable_differences(compiled, tasks):
+            out.print(f"[dim]{escape(line)}[/]", soft_wrap=True)
 
     def downloading(self, download: Download) -> None:
         """Show the progress of a download from the hub."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from assay.faces.cli.options import allow_failures_option, build_settings, datas
 if TYPE_CHECKING:
     from assay.app.run import FinishedRun
     from assay.core.summary_group import SummaryGroup
+    from assay.core.task import Task
     from assay.faces.cli.progress_views import ProgressMode
 
 FAILED_SAMPLES = 3
@@ -141,11 +142,12 @@ def evaluate_and_show(
     progress: ProgressMode = "auto",
     shows_result: bool = True,
     retry: str = "--retry-failed",
+    on_compiled: Callable[[Sequence[Task]], None] | None = None,
 ) -> FinishedRun:
     """Run, show progress and result; return the run.
 
     `groups`: tasks to report together; None takes those of the configs. `retry`: the command's flag that
-    sends failed requests again.
+    sends failed requests again. `on_compiled` is called before weights are read, and may raise an error.
     """
     with measuring("start"):
         from assay.app.allowed_failures import read_allowed_failures
@@ -154,7 +156,8 @@ def evaluate_and_show(
         from assay.faces.cli.progress_views import download_bars
         from assay.faces.cli.render import show_failures, show_result
 
-    with download_bars(progress), TerminalObserver(progress, shows_plan=shows_result) as observer:
+    screen = TerminalObserver(progress, shows_plan=shows_result, on_compiled=on_compiled)
+    with download_bars(progress), screen as observer:
         finished = evaluate_datasets(datasets, settings, observer, groups)
     if shows_result:
         show_result(finished, retry)
