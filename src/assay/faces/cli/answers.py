@@ -23,9 +23,10 @@ from assay.core.method import Method
 from assay.core.model import ModelIdentity, Token
 from assay.core.prompt import Prompt
 from assay.core.response import Response
-from assay.core.run import RunManifest, RunStatus, Scoring, UnscoredTask
+from assay.core.run import Charge, RunManifest, RunStatus, Scoring, UnscoredTask
 from assay.core.sample import Sample
 from assay.core.score import Attempt, Metric, Score
+from assay.results.charges import compute_total_usd
 from assay.results.comparison import Flips, RunComparison
 from assay.results.leaderboard.board import Board
 from assay.results.records import AskRecord
@@ -54,6 +55,27 @@ class ThinkingCounts(msgspec.Struct, frozen=True):
     """Thoughts truncated before the answer began."""
 
 
+class TaskCost(msgspec.Struct, frozen=True):
+    """What one method of a task cost, without its judge."""
+
+    task: str
+    method: str
+    usd: float
+    n_unpriced: int
+
+
+class CostAnswer(msgspec.Struct, frozen=True):
+    """What a run cost."""
+
+    usd: float
+    """US dollars, of all requests whose cost is known."""
+    is_complete: bool
+    """Whether the cost of every answer is known."""
+    charges: tuple[Charge, ...]
+    """The cost of the model and of the judge."""
+    tasks: tuple[TaskCost, ...]
+
+
 class RunAnswer(msgspec.Struct, frozen=True, tag="run", tag_field="kind"):
     """A run: `assay run`, `assay report`, and each run of `assay ls`."""
 
@@ -80,6 +102,8 @@ class RunAnswer(msgspec.Struct, frozen=True, tag="run", tag_field="kind"):
     seconds: float | None
     thinking: tuple[ThinkingCounts, ...] = ()
     """How much the model thought, for each task and method; empty if it did not think."""
+    cost: CostAnswer | None = None
+    """None: not known, as for a local model."""
 
 
 class RunsAnswer(msgspec.Struct, frozen=True, tag="runs", tag_field="kind"):
@@ -371,6 +395,19 @@ def build_run_answer(folder: Path, manifest: RunManifest, metrics: Sequence[Metr
             for cost in manifest.costs
             if cost.n_thoughts
         ),
+        cost=_build_cost_answer(manifest),
+    )
+
+
+def _build_cost_answer(manifest: RunManifest) -> CostAnswer | None:
+    usd = compute_total_usd(manifest)
+    if usd is None:
+        return None
+    return CostAnswer(
+        usd,
+        not any(charge.n_unpriced for charge in manifest.charges),
+        manifest.charges,
+        tuple(TaskCost(cost.task, cost.method, cost.usd, cost.n_unpriced) for cost in manifest.costs),
     )
 
 

@@ -118,6 +118,7 @@ def _show(compared: ComparisonWithFlips) -> None:
         describe_left_out,
         format_compared_label,
         format_compared_method,
+        format_side_cost,
         format_side_letter,
         select_notable_comparisons,
         summarize_comparison,
@@ -126,7 +127,8 @@ def _show(compared: ComparisonWithFlips) -> None:
     comparison = compared.comparison
     for at, side in enumerate(comparison.sides):
         facts = dict.fromkeys((side.name, side.model, _format_folder(side.folder)))
-        out.print(f"[bold]{format_side_letter(at)}[/]  {escape('  '.join(facts))}", soft_wrap=True)
+        cost = "" if side.usd is None else f"  cost {format_side_cost(side)}"
+        out.print(f"[bold]{format_side_letter(at)}[/]  {escape('  '.join(facts))}{cost}", soft_wrap=True)
     out.print()
     heads = comparison.headlines
     if (overall := summarize_comparison(comparison)) is not None:
