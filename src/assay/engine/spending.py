@@ -178,9 +178,8 @@ def estimate_bill(request: Request) -> Bill:
 
 def count_chars(request: Request) -> int:
     """Return the number of characters of a request's prompt or text."""
-    ask = request.ask
-    text = getattr(ask, "prompt", None) or getattr(ask, "text", "")
-    return len(text) if isinstance(text, str) else sum(len(message.text) for message in text)
+    prompt = request.ask.prompt
+    return len(prompt) if isinstance(prompt, str) else sum(len(message.text) for message in prompt)
 
 
 def sum_spent(responses: Iterable[Response], meter: Meter) -> Spent:

@@ -19,6 +19,7 @@ from assay.app.dataset_state import DatasetState
 from assay.app.hub_datasets import ListedHubDataset
 from assay.core.annotation import Annotation
 from assay.core.errors import Problem
+from assay.core.estimate import Estimate
 from assay.core.method import Method
 from assay.core.model import ModelIdentity, Token
 from assay.core.prompt import Prompt
@@ -223,6 +224,8 @@ class CheckAnswer(msgspec.Struct, frozen=True, tag="check", tag_field="kind"):
     skipped: tuple[str, ...]
     """Files of a folder that are not datasets."""
     n_warnings: int
+    estimate: Estimate | None = None
+    """What a run would need: with --estimate."""
 
 
 class AskAnswer(msgspec.Struct, frozen=True):
