@@ -62,7 +62,8 @@ def open_spending(values: RunSettings, folder: Path, *, asks_model: bool, asks_j
             spent.usd += one.usd
             spent.tokens += one.tokens
             spent.seconds += one.seconds
-    return Spending(model, judge, BudgetGate(budget, spent))
+    is_local = values.model.partition(":")[0] not in SERVERS
+    return Spending(model, judge, BudgetGate(budget, spent, may_drop=is_local))
 
 
 def check_budget(values: RunSettings, judge: str | None) -> None:

@@ -156,8 +156,7 @@ class Execution:
             with closing(self._turns.run(self._iterate_missing())) as responses:
                 for response in responses:
                     yield response
-                    # A server's requests in progress are paid for. Local work in progress is dropped.
-                    if not response.latency_s and gate.is_used_up and not self._turns.has_more_at_hand:
+                    if gate.may_drop and gate.is_used_up and not self._turns.has_more_at_hand:
                         raise gate.reached()
             if self._is_held and gate.n_sent == n_sent:
                 raise gate.reached()

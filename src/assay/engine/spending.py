@@ -82,8 +82,13 @@ class BudgetGate:
     estimate before the first answer. So a run ends close to its budget, and never loses a paid answer.
     """
 
-    def __init__(self, budget: Budget, spent: Spent) -> None:
-        """`spent`: by earlier starts of the run."""
+    def __init__(self, budget: Budget, spent: Spent, *, may_drop: bool = False) -> None:
+        """`spent`: by earlier starts of the run.
+
+        `may_drop`: whether requests in progress may be dropped when the budget is used up, because a local
+        model computes them and nobody charges for them.
+        """
+        self.may_drop = may_drop
         self.budget = budget
         self.spent = spent
         self._began = time.monotonic()
