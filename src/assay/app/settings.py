@@ -247,7 +247,8 @@ def _convert_value(name: str, value: Any, source: str) -> Any:
         return msgspec.convert(value, _KINDS[name], strict=False)
     except (msgspec.ValidationError, ValueError) as error:
         # Every setting may be omitted, so the null in msgspec's message says nothing.
-        reason = str(error).replace(" | null", "") + format_allowed_values(_KINDS[name])
+        allowed = "" if name == "prices" else format_allowed_values(_KINDS[name])
+        reason = str(error).replace(" | null", "") + allowed
         raise UsageError(
             Problem(
                 "USAGE-001",

@@ -13,13 +13,13 @@ from assay.app.run_names import utc_now
 from assay.app.settings import RunSettings
 from assay.backends.registry import LOCAL, SERVERS
 from assay.core.billing import find_price, format_price_lines
-from assay.core.budget import Spent, parse_budget
+from assay.core.budget import parse_budget
 from assay.core.errors import BudgetReached, Problem, UsageError
 from assay.core.response import Response
 from assay.core.run import Charge, Cost, RunManifest, RunStatus
 from assay.core.tally import Tally
 from assay.engine.journal import ResponseLines
-from assay.engine.spending import BudgetGate, Meter, sum_spent
+from assay.engine.spending import BudgetGate, Meter
 from assay.results.store import JOURNAL
 
 _MODEL, _JUDGE = "model", "judge"
@@ -55,15 +55,11 @@ def open_spending(values: RunSettings, folder: Path, *, asks_model: bool, asks_j
         judge = _open_meter(_JUDGE, name, values, is_batch=is_batch, is_needed=budget is not None)
     if budget is None:
         return Spending(model, judge, None)
-    spent = Spent()
+    gate = BudgetGate(budget, may_drop=values.model.partition(":")[0] not in SERVERS)
     for meter, path in ((model, folder / JOURNAL), (judge, folder / JUDGEMENTS)):
         if meter is not None and path.is_file():
-            one = sum_spent(_read_responses(path), meter)
-            spent.usd += one.usd
-            spent.tokens += one.tokens
-            spent.seconds += one.seconds
-    is_local = values.model.partition(":")[0] not in SERVERS
-    return Spending(model, judge, BudgetGate(budget, spent, may_drop=is_local))
+            gate.remember(_read_responses(path), meter)
+    return Spending(model, judge, gate)
 
 
 def check_budget(values: RunSettings, judge: str | None) -> None:
@@ -128,9 +124,10 @@ def build_stopped_manifest(
 def describe_stop(reached: BudgetReached, tally: Tally, values: RunSettings) -> tuple[str, ...]:
     """Return notes about a run that reached its budget: what is answered, and how it resumes."""
     n = sum(tally.landed.values())
+    problem = reached.problems[0]
     notes = [
-        f"stopped: {reached.problems[0].what}; {n:,} of {tally.n_samples:,} samples are answered, and none "
-        "is scored; the same command with a higher --budget resumes the run"
+        f"stopped: {problem.what}; {n:,} of {tally.n_samples:,} samples are answered, and none is scored; "
+        f"to resume, {problem.fix}"
     ]
     if n and len(tally.landed) == 1 and values.limit is None and values.cache:
         notes.append(

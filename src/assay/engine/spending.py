@@ -12,6 +12,8 @@ from assay.core.request import Generate, Request
 from assay.core.response import Failure, Response
 from assay.core.run import Charge
 
+_ROUNDING = 1e-9
+"""Relative error of a sum of costs."""
 _CHARS_PER_TOKEN = 3
 """A cautious estimate of the length of a prompt, until the first answer arrives."""
 
@@ -82,17 +84,16 @@ class BudgetGate:
     estimate before the first answer. So a run ends close to its budget, and never loses a paid answer.
     """
 
-    def __init__(self, budget: Budget, spent: Spent, *, may_drop: bool = False) -> None:
-        """`spent`: by earlier starts of the run.
-
-        `may_drop`: whether requests in progress may be dropped when the budget is used up, because a local
+    def __init__(self, budget: Budget, *, may_drop: bool = False) -> None:
+        """`may_drop`: whether requests in progress may be dropped when the budget is used up, because a local
         model computes them and nobody charges for them.
         """
         self.may_drop = may_drop
         self.budget = budget
-        self.spent = spent
+        self.spent = Spent()
+        """By all starts of the run."""
         self._began = time.monotonic()
-        self._seconds_before = spent.seconds
+        self._seconds_before = 0.0
         self._reserved: dict[tuple[str, str], Spent] = {}
         self._sums: dict[str, Spent] = {}
         self._n_answered: dict[str, int] = {}
@@ -100,18 +101,27 @@ class BudgetGate:
         """A model that sent an answer of unknown cost, although the budget limits the money."""
         self.n_sent = 0
 
+    def remember(self, responses: Iterable[Response], meter: Meter) -> None:
+        """Count the answers of earlier starts. Their times add up to the time of the model."""
+        for response in responses:
+            if not response.cached:
+                self._add(response, meter)
+                self._seconds_before += response.seconds
+
     def may_send(self, requests: Sequence[Request], meter: Meter) -> bool:
         """Return whether the budget allows these requests besides those in progress."""
         if self._unpriced is not None or self.is_used_up:
             return False
-        if not self._reserved and not self._n_answered and not self.spent.tokens:
-            return True  # Nothing is known about their cost yet.
+        if meter.role not in self._n_answered and (not self._reserved or self._is_blind(meter)):
+            return not self._reserved  # The first answer shows what the others will cost.
         usd, tokens = self.spent.usd, float(self.spent.tokens)
         for one in (*self._reserved.values(), *(self._expect(one, meter) for one in requests)):
             usd += one.usd
             tokens += one.tokens
         limit = self.budget
-        return (limit.usd is None or usd <= limit.usd) and (limit.tokens is None or tokens <= limit.tokens)
+        return (limit.usd is None or usd <= limit.usd * (1 + _ROUNDING)) and (
+            limit.tokens is None or tokens <= limit.tokens
+        )
 
     @property
     def is_used_up(self) -> bool:
@@ -119,7 +129,7 @@ class BudgetGate:
         limit, spent = self.budget, self.spent
         self._update_seconds()
         return (
-            (limit.usd is not None and spent.usd >= limit.usd)
+            (limit.usd is not None and spent.usd >= limit.usd * (1 - _ROUNDING))
             or (limit.tokens is not None and spent.tokens >= limit.tokens)
             or (limit.seconds is not None and spent.seconds >= limit.seconds)
         )
@@ -137,6 +147,13 @@ class BudgetGate:
     def settle(self, response: Response, meter: Meter) -> None:
         """Count an answer."""
         self._reserved.pop((response.request_id, response.key), None)
+        self._add(response, meter)
+
+    def _is_blind(self, meter: Meter) -> bool:
+        """Return whether the cost of a request cannot be estimated, although it is limited."""
+        return self.budget.usd is not None and meter.price_bill(Bill(1)) is None
+
+    def _add(self, response: Response, meter: Meter) -> None:
         known, tokens = meter.compute_usd(response), response.count_tokens().n_tokens
         if known is None and self.budget.usd is not None and not isinstance(response.outcome, Failure):
             self._unpriced = meter.model
@@ -154,7 +171,9 @@ class BudgetGate:
         self._update_seconds()
         if self._unpriced is not None:
             what = f"the budget of {self.budget.written} cannot be kept: {self._unpriced} reports no cost"
-            return BudgetReached(Problem("BUDGET-003", what, "give the model a price in assay.toml"))
+            return BudgetReached(
+                Problem("BUDGET-003", what, "give it a price in assay.toml and run the same command again")
+            )
         what = f"the budget of {self.budget.written} is reached: {self.spent.describe(self.budget)} spent"
         if not self.is_used_up:
             what += ", too little is left for the next sample"
@@ -185,14 +204,3 @@ def count_chars(request: Request) -> int:
     """Return the number of characters of a request's prompt or text."""
     prompt = request.ask.prompt
     return len(prompt) if isinstance(prompt, str) else sum(len(message.text) for message in prompt)
-
-
-def sum_spent(responses: Iterable[Response], meter: Meter) -> Spent:
-    """Return what stored responses have cost. Their times add up to the time of the model."""
-    spent = Spent()
-    for response in responses:
-        if not response.cached:
-            spent.usd += meter.compute_usd(response) or 0.0
-            spent.tokens += response.count_tokens().n_tokens
-            spent.seconds += response.seconds
-    return spent
