@@ -61,7 +61,7 @@ def test_a_run_stops_at_its_budget_and_resumes_with_a_higher_one(quiz: Path) -> 
         spent = assay(*command(server, "--budget", f"{10 * EACH:.6f}usd"))
         code, what, fix = error_of(spent)
         assert (code, n_served(server)) == ("BUDGET-002", 10)
-        assert "nothing was sent" in what
+        assert "nothing was sent" in what, what
         assert "higher --budget" in fix
 
         tokens = assay(*command(server, "--budget", "1usd,2.2ktokens"))

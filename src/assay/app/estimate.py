@@ -26,6 +26,7 @@ from assay.core.prompt import Prompt, find_media
 from assay.core.request import Generate, Request, Sampling
 from assay.core.run import Cost, RunManifest
 from assay.core.setting_names import naming_settings
+from assay.core.task import Task
 from assay.core.thinking import read_thinking
 from assay.engine.context_fitting import ContextFitter
 from assay.engine.limit import limit_task
@@ -53,7 +54,7 @@ def estimate_run(datasets: tuple[str, ...], settings: Settings) -> Estimate:
             compiled = compile_with_settings(resolved.names, values, backend, resolved.benchmarks)
             counts = _RequestCounts(backend, values)
             for one in compiled:
-                task = one.task
+                task: Task = one.task
                 if values.limit is not None and task.spec.settings.get("limit") is None:
                     task = limit_task(task, Limit.parse(values.limit), values.seed or 0)
                 for sample in task.samples():

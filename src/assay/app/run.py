@@ -427,8 +427,8 @@ def _execute(work: _RunParts, settings: Settings, observer: Observer) -> Finishe
             manifest, spending, tally, preliminary.costs, seconds, _counters(tally)
         )
         folder.write_manifest(manifest)
-        if spending.gate is None or not spending.gate.n_sent:
-            raise already_spent_error(reached) from None
+        if spending.gate is not None and not spending.gate.n_sent:
+            raise already_spent_error(spending.gate) from None
         notes = describe_stop(reached, tally, values)
         manifest = msgspec.structs.replace(manifest, notes=(*manifest.notes, *notes, *backend.notes()))
         folder.write_manifest(manifest)

@@ -137,7 +137,10 @@ def describe_stop(reached: BudgetReached, tally: Tally, values: RunSettings) -> 
     return tuple(notes)
 
 
-def already_spent_error(reached: BudgetReached) -> UsageError:
+def already_spent_error(gate: BudgetGate) -> UsageError:
     """Return BUDGET-002: earlier starts of the run have spent the budget."""
-    what = f"{reached.problems[0].what} by earlier starts of this run, so nothing was sent"
+    what = (
+        f"earlier starts of this run have spent {gate.spent.describe(gate.budget)} of the budget of "
+        f"{gate.budget.written}, so nothing was sent"
+    )
     return UsageError(Problem("BUDGET-002", what, "run the same command with a higher --budget"))

@@ -322,8 +322,8 @@ def test_a_forced_answer_equals_that_of_an_independent_loop(tmp_path: Path) -> N
         return ids
 
     for request in asked:
-        [message] = request.ask.prompt  # type: ignore[union-attr]
-        text = f"<|im_start|>user\n{message.content}<|im_end|>\n<|im_start|>assistant\n<think>\n"  # type: ignore[union-attr]
+        [message] = prompts[int(request.sample_id)]
+        text = f"<|im_start|>user\n{message.content}<|im_end|>\n<|im_start|>assistant\n<think>\n"
         start = read.encode(text, add_special_tokens=False)
         thought = extend(start, 6)
         closed = thought + read.encode("\n</think>\n\n", add_special_tokens=False)
