@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 from cli import assay, error_of
+from fakes.batch_server import batching
 from fakes.openai_server import Body, OpenAIServer, choice, reply, serving
+from fakes.provider_servers import anthropic_reply
 
 N = 40
 ROWS = "question,a,b,correct\n" + "".join(f"What is {n} + {n}?,{2 * n},{2 * n + 1},A\n" for n in range(N))
@@ -187,3 +189,39 @@ def test_an_estimate_is_near_what_the_run_then_needs(quiz: Path) -> None:
     assert "the budget of 0.0001 USD is too small for the whole run" in shown
     unknown = assay(*check, "-m", "openai:other@http://127.0.0.1:9/v1").out
     assert '[prices."openai:other"]' in unknown
+
+
+@pytest.mark.parametrize("name", ["openai", "anthropic"])
+def test_a_batch_is_only_as_large_as_the_budget_and_costs_less(
+    quiz: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of a batch is lost: its answers are paid for when it is submitted."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+    Path("assay.toml").write_text(f'[prices."{name}:m"]\ninput = 1\noutput = 1\nbatch_discount = 0.5\n')
+
+    def write(custom_id: str, body: Body, number: int) -> Body:
+        return anthropic_reply([{"type": "text", "text": "A"}]) if name == "anthropic" else model(body)
+
+    with batching(name, write) as server:
+        run = [
+            "run",
+            "quiz.csv",
+            "-m",
+            f"{name}:m@{server.url}",
+            "--method",
+            "gen",
+            "--batch",
+            "--out",
+            "run",
+        ]
+        run += ["--model-arg", "batch_poll_s=0.01", "--progress", "none", "--max-tokens", "20"]
+        stopped = assay(*run, "--budget", "400tokens")
+        assert stopped.status == STOPPED, stopped.err
+        n_first = sum(len(batch["requests"]) for batch in server.batches)
+        assert 0 < n_first < N
+        done = assay(*run, "--budget", "100ktokens", "--json")
+        assert sum(len(batch["requests"]) for batch in server.batches) == N
+    [charge] = json.loads(done.out)["cost"]["charges"]
+    n_tokens = charge["n_input_tokens"] + charge["n_output_tokens"]
+    assert charge["usd"] == pytest.approx(n_tokens / 1e6 * 0.5)
+    assert charge["is_batch"]
