@@ -17,6 +17,7 @@ from assay.core.task import CorpusScorer, Scorer
 from assay.engine.cache import NoCache, SqliteCache
 from assay.engine.journal import FileJournal
 from assay.engine.judging import BackendJudge
+from assay.engine.spending import BudgetGate, Meter
 
 JUDGEMENTS = "judgements.jsonl"
 """The judge's journal in a run folder."""
@@ -70,6 +71,8 @@ def judging(
     folder: Path,
     values: RunSettings,
     on_reply: Callable[[], None],
+    meter: Meter | None = None,
+    gate: BudgetGate | None = None,
 ) -> Iterator[JudgeTally | None]:
     """Pass the judge to the metrics that need it while a run lasts; yield its progress."""
     if judge is None or identity is None:
@@ -78,7 +81,7 @@ def judging(
     cache = open_cache(judge, identity, values)
     journal = FileJournal(folder / JUDGEMENTS, forget_failures=values.retry_failed)
     with closing(cache), closing(journal):
-        backend_judge = BackendJudge(judge, journal, cache, on_reply=on_reply)
+        backend_judge = BackendJudge(judge, journal, cache, on_reply=on_reply, meter=meter, gate=gate)
         backend_judge.tally.notes = journal.notes()
         for scorer in _find_judged_scorers(scorers):
             scorer.bind(backend_judge)

@@ -18,6 +18,7 @@ from assay.core.score import Score
 from assay.core.tally import Tally
 from assay.core.task import PreparingTask, Task
 from assay.engine.execute import Execution
+from assay.engine.spending import BudgetGate, Meter
 from assay.scoring.aggregate import MeanAggregator
 
 
@@ -30,11 +31,15 @@ class PreliminaryTasks:
         journal: Journal,
         cache: ResponseCache,
         on_progress: Callable[[Tally], None],
+        meter: Meter | None = None,
+        gate: BudgetGate | None = None,
     ) -> None:
         self._backend = backend
         self._journal = journal
         self._cache = cache
         self._on_progress = on_progress
+        self._meter = meter
+        self._gate = gate
         self.costs: list[Cost] = []
         """The cost of each task's preparation."""
         self.counters: Counter[str] = Counter()
@@ -61,6 +66,8 @@ class PreliminaryTasks:
             sink=collector,
             aggregator=MeanAggregator(),
             on_progress=self._on_progress,
+            meter=self._meter,
+            gate=self._gate,
         )
         tally = execution.run()
         for part in tally.costs.values():

@@ -152,7 +152,7 @@ def _require_run(run: Path) -> None:
     """Raise unless a folder contains a run whose model has answered all requests."""
     if (owner := find_parent_run(run)) is not None:
         what, fix = "this is a scoring of a run, not a run", f"name the run: {owner.name}"
-    elif StoredRun(run).manifest.status is RunStatus.RUNNING:
+    elif StoredRun(run).manifest.status in (RunStatus.RUNNING, RunStatus.STOPPED):
         what, fix = (
             "the run is not complete: its model has not answered all requests",
             "resume it first with the same `assay run` command",

@@ -30,11 +30,19 @@ from assay.app.run_stages import AnsweredRun, open_run_model
 from assay.app.score_summary import ScoredSamples, compute_totals, write_run_results
 from assay.app.scorers import build_scorers, named_scorers
 from assay.app.settings import RunSettings, Settings
+from assay.app.spending import (
+    already_spent_error,
+    build_stopped_manifest,
+    check_budget,
+    describe_stop,
+    open_spending,
+)
 from assay.app.stored_runs import find_run
 from assay.core.compilation import CompiledDataset
 from assay.core.disk_space import reporting_disk_full
 from assay.core.download import Download
 from assay.core.download_listeners import reporting_downloads
+from assay.core.errors import BudgetReached
 from assay.core.limit import Limit
 from assay.core.model import ModelCard
 from assay.core.ports import Backend
@@ -161,13 +169,16 @@ def _run(
         judged, notes = values, tuple[str, ...]()
         if values.judge is None and needs_judge(scorers):
             judged, notes = apply_config_judge(configs, values)
+        judge_name = judged.judge if needs_judge(scorers) else None
+        if answered is None:
+            check_budget(judged, judge_name)
         # Stored answers cannot act as a judge: it needs an open model.
         with open_judge(scorers, judged, backend if answered is None else None) as judge:
             observer.compiled(compiled, tasks, card)
             if groups is None:
                 groups = read_summary_groups(configs, {task.spec.name for task in tasks})
                 groups += _read_task_groups(datasets, values, tasks)
-            work = _RunParts(tasks, scorers, backend, answered, judge, compiled, groups, notes, watch)
+            work = _RunParts(tasks, scorers, backend, answered, judge, judged, compiled, groups, notes, watch)
             return _execute(work, settings, observer)
 
 
@@ -257,6 +268,8 @@ class _RunParts(NamedTuple):
     answered: AnsweredRun | None
     """The earlier run whose answers are scored."""
     judge: Backend | None
+    values: RunSettings
+    """The settings, with the judge that a config names."""
     compiled: Sequence[CompiledDataset]
     groups: Sequence[SummaryGroup]
     notes: tuple[str, ...]
@@ -286,12 +299,19 @@ def _execute(work: _RunParts, settings: Settings, observer: Observer) -> Finishe
     history = ScoringHistory(folder.path)
     earlier = folder.claim(manifest, history.own_folder)
     started = time.monotonic()
+    tally = Tally()
     try:
         n_scorings = history.restore_own_files()
         folder.write_manifest(manifest)
         if work.answered is None and values.reuse and values.answers_from is not None:
             notes = copy_journal(find_run(values.answers_from, Path(values.runs_dir)), folder.path)
             manifest = msgspec.structs.replace(manifest, notes=(*manifest.notes, *notes))
+        spending = open_spending(
+            work.values,
+            folder.path,
+            asks_model=work.answered is None,
+            asks_judge=work.judge is not None,
+        )
         cache = (
             open_cache(backend, manifest.model, values) if work.answered is None else work.answered.answers
         )
@@ -305,10 +325,19 @@ def _execute(work: _RunParts, settings: Settings, observer: Observer) -> Finishe
             closing(stored),
             SampleWriter(folder.path, media) as writer,
             judging(
-                scorers, work.judge, manifest.judge, folder.path, values, lambda: progress(execution.tally)
+                scorers,
+                work.judge,
+                manifest.judge,
+                folder.path,
+                values,
+                lambda: progress(execution.tally),
+                spending.judge,
+                spending.gate,
             ) as judge_tally,
         ):
-            preliminary = PreliminaryTasks(backend, journal, cache, observer.preparing)
+            preliminary = PreliminaryTasks(
+                backend, journal, cache, observer.preparing, spending.model, spending.gate
+            )
             chosen = preliminary.prepare(tasks)
             if chosen:
                 manifest = msgspec.structs.replace(manifest, tasks=tuple(task.spec for task in tasks))
@@ -325,8 +354,11 @@ def _execute(work: _RunParts, settings: Settings, observer: Observer) -> Finishe
                 on_progress=progress,
                 fitting=None if work.answered is None else work.answered.fitting,
                 keeps_going=values.keep_going or stored.has_answers or work.answered is not None,
+                meter=spending.model,
+                gate=spending.gate,
             )
-            execution.tally.judge = judge_tally
+            tally = execution.tally
+            tally.judge = judge_tally
             observer.asking(
                 ProgressGauge(
                     list_tracks(work.tasks, work.scorers),
@@ -336,7 +368,7 @@ def _execute(work: _RunParts, settings: Settings, observer: Observer) -> Finishe
                 )
             )
             progress(execution.tally)
-            tally = execution.run()
+            execution.run()
         work.watch.look()
         with measuring("score"):
             totals = compute_totals(aggregator, manifest.tasks, work.groups)
@@ -360,6 +392,7 @@ def _execute(work: _RunParts, settings: Settings, observer: Observer) -> Finishe
             finished=utc_now(),
             seconds=round(time.monotonic() - started, 3),
             costs=(*tally.costs.values(), *preliminary.costs),
+            charges=spending.charges(),
             stats={
                 **_counters(tally),
                 **preliminary.counters,
@@ -388,6 +421,20 @@ def _execute(work: _RunParts, settings: Settings, observer: Observer) -> Finishe
             finished = msgspec.structs.replace(finished, stats=times)
             folder.write_manifest(finished)
             folder.write_trace(recorder.build_trace())
+    except BudgetReached as reached:
+        seconds = round(time.monotonic() - started, 3)
+        manifest = build_stopped_manifest(
+            manifest, spending, tally, preliminary.costs, seconds, _counters(tally)
+        )
+        folder.write_manifest(manifest)
+        if spending.gate is not None and not spending.gate.n_sent:
+            raise already_spent_error(spending.gate) from None
+        notes = describe_stop(reached, tally, values)
+        manifest = msgspec.structs.replace(manifest, notes=(*manifest.notes, *notes, *backend.notes()))
+        folder.write_manifest(manifest)
+        stopped = FinishedRun(folder.path, manifest, (), tally, (*notes, *backend.notes()), tuple(tasks))
+        observer.finished(stopped)
+        return stopped
     finally:
         folder.release()
     result = FinishedRun(folder.path, finished, totals.metrics, tally, came_up, tuple(tasks))

@@ -13,6 +13,8 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from assay.core.billing import ListedPrice, read_prices
+from assay.core.budget import parse_budget
 from assay.core.errors import Problem, UsageError, format_allowed_values, listing, suggest_name
 from assay.core.method import Method
 from assay.core.origin import Origin
@@ -28,6 +30,10 @@ _LISTS = ("method", "stop", "include_path", "benchmarks_from")
 """Settings with several values, of which one may be written alone."""
 
 
+_TABLES = ("model_args", "judge_args", "dataset_args", "table", "prices")
+"""Settings that an environment variable cannot contain."""
+
+
 class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All settings of a run."""
 
@@ -35,6 +41,10 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model_args: dict[str, str] = {}
     concurrency: Annotated[int, msgspec.Meta(ge=1)] | None = None
     """Maximum concurrent requests to a server; None: auto."""
+    budget: str | None = None
+    """Limits such as `5usd,30min`, over all starts of the run; None: none."""
+    prices: dict[str, ListedPrice] = {}
+    """US dollars per million tokens by model name or pattern, from `[prices]` in assay.toml."""
     batch: bool = False
     """Whether all requests go through the provider's batch endpoint."""
     workers: Annotated[int, msgspec.Meta(ge=1)] | None = None
@@ -189,7 +199,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for name in RunSettings.__struct_fields__:
         value = environment.get(f"ASSAY_{name.upper()}")
-        if value is not None and name not in ("model_args", "judge_args", "dataset_args", "table"):
+        if value is not None and name not in _TABLES:
             values[name] = tuple(value.split(",")) if name in _LISTS else value
     # ASSAY_CACHE is the cache folder, not the switch.
     values.pop("cache", None)
@@ -227,12 +237,18 @@ def _convert_value(name: str, value: Any, source: str) -> Any:
     try:
         if name == "thinking" and value is not None:
             value = read_thinking(value).written
+        if name == "budget" and value is not None:
+            parse_budget(str(value))
+            value = str(value)
+        if name == "prices":
+            value = read_prices(value)
         if name == "keep_media" and isinstance(value, str):
             value = read_size(value)
         return msgspec.convert(value, _KINDS[name], strict=False)
     except (msgspec.ValidationError, ValueError) as error:
         # Every setting may be omitted, so the null in msgspec's message says nothing.
-        reason = str(error).replace(" | null", "") + format_allowed_values(_KINDS[name])
+        allowed = "" if name == "prices" else format_allowed_values(_KINDS[name])
+        reason = str(error).replace(" | null", "") + allowed
         raise UsageError(
             Problem(
                 "USAGE-001",

@@ -16,6 +16,7 @@ from assay.core.errors import BackendError, Problem
 
 HF_EXTRA = "pip install 'assay-eval[hf]'"
 VISION_EXTRA = "pip install 'assay-eval[vision]'"
+LITELLM_EXTRA = "pip install 'assay-eval[litellm]'"
 VLLM_EXTRA = "pip install 'assay-eval[vllm]'"
 
 

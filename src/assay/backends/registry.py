@@ -5,6 +5,7 @@
                                        openai:model@http://host:port/v1 · ultraeval:http://host:port/infer
                                        tgi:@http://host:port · triton:model@http://host:port
                                        anthropic:model[@url] · gemini:model[@url]
+                                       litellm:provider/model[@url]
 
 The table contains strings, so that naming a backend does not import it.
 """
@@ -24,6 +25,7 @@ BACKENDS: dict[str, str] = {
     "anthropic": "assay.backends.providers.backend:AnthropicBackend",
     "gemini": "assay.backends.providers.backend:GeminiBackend",
     "hf": "assay.backends.hf.backend:HfBackend",
+    "litellm": "assay.backends.providers.litellm_backend:LitellmBackend",
     "mock": "assay.backends.mock:MockBackend",
     "openai": "assay.backends.openai.backend:OpenAIBackend",
     "smollm2": "assay.backends.hf.embedded_model:SmolLM2Backend",
@@ -42,12 +44,12 @@ TIMED_CLIENTS: dict[str, str] = {
 }
 
 
-SERVERS = ("anthropic", "gemini", "openai", "tgi", "triton", "ultraeval")
+SERVERS = ("anthropic", "gemini", "litellm", "openai", "tgi", "triton", "ultraeval")
 """Backends that send requests to a server; they accept the argument `concurrency`."""
 
 LOCAL = ("hf", "smollm2", "vllm")
 """Backends that read a model's files and render its chat template here."""
-THINKING = (*LOCAL, "anthropic", "gemini", "mock", "openai")
+THINKING = (*LOCAL, "anthropic", "gemini", "litellm", "mock", "openai")
 """Backends whose models can be asked to think; they accept the argument `thinking`."""
 
 

@@ -145,6 +145,10 @@ class UsageError(AssayError):
     """The command or the call itself is wrong."""
 
 
+class BudgetReached(AssayError):
+    """The budget of the run allows no further request. All answers are stored."""
+
+
 class OfflineError(AssayError):
     """Something tried to use the network in an offline run."""
 

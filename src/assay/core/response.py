@@ -7,6 +7,8 @@ from typing import TypeAlias
 
 import msgspec
 
+from assay.core.billing import Bill
+
 
 class Finish(StrEnum):
     """Why generation ended."""
@@ -142,3 +144,18 @@ class Response(msgspec.Struct, frozen=True, omit_defaults=True):
     """How long a server took, from the first attempt; 0 for a model that works in batches."""
     first_s: float = 0.0
     """Time to its first text, if it was streamed; 0: not known."""
+    bill: Bill | None = None
+    """What a server reported about all calls of the request; None: it has none."""
+
+    def count_tokens(self) -> Bill:
+        """Return the tokens that were read and written: as billed, else those of the answer."""
+        if self.cached:
+            return Bill(usd=0.0)
+        if self.bill is not None:
+            return self.bill
+        outcome = self.outcome
+        if isinstance(outcome, Completion):
+            return Bill(outcome.n_prompt_tokens, 0, sum(output.n_tokens for output in outcome.outputs))
+        if isinstance(outcome, Likelihood):
+            return Bill(outcome.n_prompt_tokens + outcome.n_tokens)
+        return Bill() if isinstance(outcome, Failure) else Bill(outcome.n_prompt_tokens, 0, 1)

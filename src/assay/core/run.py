@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from assay.core.billing import Price
 from assay.core.difference import AppliedDifference
 from assay.core.ids import digest
 from assay.core.model import ModelCard, ModelIdentity
@@ -25,6 +26,8 @@ class RunStatus(StrEnum):
     COMPLETE = "complete"
     UNSCORED = "unscored"
     """The run is complete, but no task has a score."""
+    STOPPED = "stopped"
+    """The run reached its budget; its answers are stored."""
 
     @property
     def is_finished(self) -> bool:
@@ -67,6 +70,10 @@ class Cost(msgspec.Struct):
     """Those of them whose text was truncated before the answer began."""
     seconds: float = 0.0
     """Model time. Journaled answers count with their original time, cached ones with zero."""
+    usd: float = 0.0
+    """Cost of the requests whose cost is known. Cached answers cost nothing."""
+    n_unpriced: int = 0
+    """Answers whose cost is not known."""
     n_shots: int = 0
     """Solved examples shown, over all samples."""
     n_shots_left_out: int = 0
@@ -84,6 +91,28 @@ class Cost(msgspec.Struct):
     def n_tokens(self) -> int:
         """Return all tokens read, scored or written."""
         return self.n_prompt_tokens + self.n_scored_tokens + self.n_generated_tokens
+
+
+class Charge(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a run's requests to one model cost."""
+
+    role: str
+    """`model` or `judge`."""
+    model: str
+    usd: float
+    n_priced: int = 0
+    """Requests whose cost is known."""
+    n_unpriced: int = 0
+    """Answers whose cost is not known: they are missing in `usd`."""
+    n_reused: int = 0
+    """Answers that cost nothing: from the cache, or to a request that another one repeats."""
+    n_input_tokens: int = 0
+    n_cached_input_tokens: int = 0
+    """Those that the provider read from its prompt cache."""
+    n_output_tokens: int = 0
+    price: Price | None = None
+    """The price in assay.toml; None: the server reported the cost."""
+    is_batch: bool = False
 
 
 class Spread(msgspec.Struct, frozen=True):
@@ -214,6 +243,8 @@ class RunManifest(msgspec.Struct, frozen=True):
     """The model that graded answers."""
     card: ModelCard | None = None
     """The model's capabilities, for scoring its answers later without it."""
+    charges: tuple[Charge, ...] = ()
+    """What the model and the judge cost, if that is known."""
     speed: ServerSpeed | None = None
     """How fast the model's server was, if it has one."""
     failures: dict[str, int] = {}

@@ -69,6 +69,8 @@ class IndexedRun(msgspec.Struct, frozen=True, omit_defaults=True):
     tasks: tuple[IndexedTask, ...]
     groups: dict[str, tuple[str, ...]] = {}
     """Tasks that are reported together."""
+    usd: float | None = None
+    """Cost of the run in US dollars; None: not known."""
 
 
 class TaskSamples(NamedTuple):

@@ -7,9 +7,11 @@ kept in memory after it is scored. Requests answered in the journal or the cache
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from itertools import chain
 from typing import Protocol
 
-from assay.core.errors import RAISED_BY_AUTHORS
+from assay.core.errors import RAISED_BY_AUTHORS, BudgetReached
 from assay.core.method import Method
 from assay.core.ports import Aggregator, Backend, Journal, ResponseCache, Sink
 from assay.core.request import Request
@@ -30,6 +32,7 @@ from assay.engine.lost_scores import (
 from assay.engine.multi_turn import MultiTurnRunner
 from assay.engine.pending_samples import PendingSample, PendingSamples
 from assay.engine.server_speed import SpeedGauge
+from assay.engine.spending import BudgetGate, Meter
 from assay.engine.uniform_rejections import check_uniform_rejections
 
 _MEMO_LIMIT = 50_000
@@ -67,8 +70,13 @@ class Execution:
         on_progress: Callable[[Tally], None],
         fitting: RequestBuilder | None = None,
         keeps_going: bool = True,
+        meter: Meter | None = None,
+        gate: BudgetGate | None = None,
     ) -> None:
-        """`keeps_going`: whether to continue if the first requests are all rejected the same way."""
+        """`keeps_going`: whether to continue if the first requests are all rejected the same way.
+
+        `meter` adds up the cost of the answers; None: they have none. `gate` keeps the run within its budget.
+        """
         self._tasks = tasks
         self._turns = MultiTurnRunner(backend)
         self._fitting = fitting or ContextFitter(backend)
@@ -86,8 +94,16 @@ class Execution:
         self._aggregator = aggregator
         self._on_progress = on_progress
         self._keeps_going = keeps_going
+        self._gate = gate
+        self._meter = meter
+        self._is_held = False
+        """Whether the next sample waits for the budget."""
+        self._reached: BudgetReached | None = None
+        """Set when the judge reached the budget; requests in progress are then only stored."""
         self.tally = Tally(n_samples=sum(task.spec.n_samples for task in tasks))
-        self._samples = ((task, sample) for task in tasks for sample in task.samples())
+        self._samples: Iterator[tuple[Task, Sample]] = (
+            (task, sample) for task in tasks for sample in task.samples()
+        )
         self._are_all_begun = False
         self._pending = PendingSamples()
         # Samples that wait for an ask: the first request with a key is sent, the others wait for its answer.
@@ -103,13 +119,17 @@ class Execution:
         self._gauge = SpeedGauge()
 
     def run(self) -> Tally:
-        """Process all remaining requests."""
+        """Process all remaining requests; raise BudgetReached if the budget does not allow all of them."""
         responses = self._responses()
         if not self._keeps_going:
             responses = check_uniform_rejections(responses, lambda: self.tally.n_cached > 0)
-        for response in responses:
-            self._settle(response)
-        self._journal.flush()
+        try:
+            for response in responses:
+                self._settle(response)
+        finally:
+            self._journal.flush()
+        if self._reached is not None:
+            raise self._reached
         self._score_completed()
         with measuring("score"):
             self._score_corpora()
@@ -127,8 +147,19 @@ class Execution:
         return self._gauge.speed()
 
     def _responses(self) -> Iterator[Response]:
-        while not self._are_all_begun:
-            yield from self._turns.run(self._iterate_missing())
+        gate = self._gate
+        while not self._are_all_begun and self._reached is None:
+            if gate is None:
+                yield from self._turns.run(self._iterate_missing())
+                continue
+            n_sent = gate.n_sent
+            with closing(self._turns.run(self._iterate_missing())) as responses:
+                for response in responses:
+                    yield response
+                    if gate.may_drop and gate.is_used_up and not self._turns.has_more_at_hand:
+                        raise gate.reached()
+            if self._is_held and gate.n_sent == n_sent:
+                raise gate.reached()
 
     def _iterate_missing(self) -> Iterator[Request]:
         """Iterate over the samples and yield the requests that are not answered yet.
@@ -137,9 +168,16 @@ class Execution:
         those samples complete, and the iteration continues.
         """
         tally, waiting = self.tally, self._waiting
+        self._is_held = False
         for task, sample in self._samples:
             with measuring("requests"):
                 requests = self._fitting.requests(task, sample)
+            if self._reached is not None:
+                return
+            if self._gate is not None and not self._may_begin(requests, self._gate):
+                self._samples = chain([(task, sample)], self._samples)
+                self._is_held = True
+                return
             tally.n_begun += 1
             pending = self._pending.begin(task, sample, requests)
             for index, request in enumerate(requests):
@@ -152,6 +190,8 @@ class Execution:
                 else:
                     waiting[request.key] = [(pending, index)]
                     self._journal.flush()
+                    if self._gate is not None and self._meter is not None:
+                        self._gate.reserve(request, self._meter)
                     yield request
             # Progress does not have to be reported for every started sample.
             if not pending.n_missing or not tally.n_begun % _PROGRESS_EVERY:
@@ -159,6 +199,20 @@ class Execution:
             if self._pending.is_backlog_full:
                 return
         self._are_all_begun = True
+
+    def _may_begin(self, requests: Sequence[Request], gate: BudgetGate) -> bool:
+        """Return whether the budget allows the requests of a sample that are not answered yet."""
+        assert self._meter is not None  # A budget needs one.
+        missing = [
+            one
+            for one in requests
+            if one.key not in self._waiting
+            and self._journal.get(one.id, one.key) is None
+            and not self._memo.get(one.key)
+            and self._journal.answer(one.key) is None
+            and self._cache.get(one.key) is None
+        ]
+        return not missing or gate.may_send(missing, self._meter)
 
     def _find_stored(self, request: Request) -> Response | None:
         """Return the stored answer to a request, or None."""
@@ -180,9 +234,15 @@ class Execution:
 
     def _settle(self, response: Response) -> None:
         """Process a response from the backend: journal it, then pass it to all samples that wait for it."""
+        if self._gate is not None and self._meter is not None:
+            self._gate.settle(response, self._meter)
         with measuring("journal"):
             self._store(response)
-        self._score_completed()
+        if self._reached is None:
+            try:
+                self._score_completed()
+            except BudgetReached as reached:
+                self._reached = reached
 
     def _store(self, response: Response) -> None:
         waiting = self._waiting.pop(response.key)
@@ -344,6 +404,10 @@ class Execution:
             if request.n_shots or request.n_shots_left_out:
                 shots[request.track] = cost, request
             cost.seconds += response.seconds
+            if self._meter is not None:
+                usd = self._meter.add(response)
+                cost.usd += usd or 0.0
+                cost.n_unpriced += usd is None
             self._gauge.add(response)
             outcome = response.outcome
             if isinstance(outcome, Failure):

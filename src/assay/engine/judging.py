@@ -7,8 +7,9 @@ the replies.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 
 from assay.core.errors import PlanError, Problem
 from assay.core.ids import digest
@@ -19,6 +20,7 @@ from assay.core.request import Generate, Kind, Request, Sampling, canonicalize_a
 from assay.core.response import Completion, Failure, Outcome, Response
 from assay.core.tally import JudgeTally
 from assay.engine.plan import make_media_problem
+from assay.engine.spending import BudgetGate, Meter
 
 MAX_TOKENS = 1024
 """Enough for a judge to explain itself before its verdict."""
@@ -41,8 +43,10 @@ class BackendJudge:
         *,
         max_tokens: int = MAX_TOKENS,
         on_reply: Callable[[], None] = lambda: None,
+        meter: Meter | None = None,
+        gate: BudgetGate | None = None,
     ) -> None:
-        """`on_reply`: called whenever the tally changes."""
+        """`on_reply`: called whenever the tally changes. `meter`, `gate`: as for `Execution`."""
         if Kind.GENERATE not in backend.card.kinds:
             raise PlanError(
                 Problem(
@@ -57,6 +61,12 @@ class BackendJudge:
         self._sampling = Sampling(max_tokens=max_tokens, temperature=0.0)
         self._remembered: dict[str, Completion | Failure] = {}
         self._on_reply = on_reply
+        self._meter = meter
+        self._gate = gate
+        self._held: Prompt | None = None
+        """The next prompt, if it waits for the budget."""
+        self._metered: set[str] = set()
+        """Stored requests whose cost is counted; they may be read again."""
         self.tally = JudgeTally()
 
     def identity(self) -> ModelIdentity:
@@ -64,14 +74,25 @@ class BackendJudge:
         return self._identity
 
     def ask(self, prompts: Sequence[Prompt]) -> Sequence[Completion | Failure]:
-        """Return the reply to each prompt, in order. Equal prompts are sent once."""
+        """Return the reply to each prompt, in order. Equal prompts are sent once.
+
+        Raises BudgetReached if the budget does not allow all of them; the replies so far are stored.
+        """
         keys: list[str] = []
         outcomes: dict[str, Completion | Failure] = {}
         waiting: dict[str, int] = {}
         self.tally.n_prompts += len(prompts)
-        for response in self._backend.run(self._iterate_missing(prompts, keys, outcomes, waiting)):
-            self._settle(response, outcomes, waiting)
-        return [outcomes[key] for key in keys]
+        left, gate = iter(prompts), self._gate
+        while True:
+            n_sent = 0 if gate is None else gate.n_sent
+            missing = self._iterate_missing(left, keys, outcomes, waiting)
+            for response in self._backend.run(missing):
+                self._settle(response, outcomes, waiting)
+            if gate is None or self._held is None:
+                return [outcomes[key] for key in keys]
+            if gate.n_sent == n_sent:
+                raise gate.reached()
+            left = chain([self._held], left)
 
     @cached_property
     def _identity(self) -> ModelIdentity:
@@ -79,7 +100,7 @@ class BackendJudge:
 
     def _iterate_missing(
         self,
-        prompts: Sequence[Prompt],
+        prompts: Iterable[Prompt],
         keys: list[str],
         outcomes: dict[str, Completion | Failure],
         waiting: dict[str, int],
@@ -88,8 +109,12 @@ class BackendJudge:
 
         `waiting` then counts the prompts that wait for each request.
         """
+        self._held = None
         for prompt in prompts:
             request = self._request(prompt)
+            if self._gate is not None and not self._may_send(request, outcomes, waiting):
+                self._held = prompt
+                return
             keys.append(request.key)
             if request.key in waiting:
                 self.tally.n_shared += 1
@@ -103,7 +128,23 @@ class BackendJudge:
             else:
                 waiting[request.key] = 1
                 self.tally.n_sent += 1
+                if self._gate is not None and self._meter is not None:
+                    self._gate.reserve(request, self._meter)
                 yield request
+
+    def _may_send(self, request: Request, outcomes: Mapping[str, object], waiting: Mapping[str, int]) -> bool:
+        """Return whether the budget allows a request, or none is needed."""
+        assert self._gate is not None
+        assert self._meter is not None  # A budget needs one.
+        key = request.key
+        is_known = (
+            key in waiting
+            or key in outcomes
+            or key in self._remembered
+            or self._journal.get(request.id, key) is not None
+            or self._cache.get(key) is not None
+        )
+        return is_known or self._gate.may_send([request], self._meter)
 
     def _request(self, prompt: Prompt) -> Request:
         """Return the request for a prompt. Its id depends only on the judge and the ask."""
@@ -129,13 +170,16 @@ class BackendJudge:
         response = self._journal.get(request.id, request.key)
         if response is not None:
             self.tally.n_journaled += 1
+            self._charge(response)
             return self._remember(request.key, response.outcome)
         outcome = self._cache.get(request.key)
         if outcome is None:
             return None
         self.tally.n_cached += 1
-        self._journal.append(Response(request.id, request.key, outcome, cached=True))
+        stored = Response(request.id, request.key, outcome, cached=True)
+        self._journal.append(stored)
         self._journal.flush()
+        self._charge(stored)
         return self._remember(request.key, outcome)
 
     def _count(self, outcome: Completion | Failure, n: int) -> None:
@@ -149,6 +193,9 @@ class BackendJudge:
         self, response: Response, outcomes: dict[str, Completion | Failure], waiting: dict[str, int]
     ) -> None:
         """Process a reply from the backend: journal it before the next request."""
+        if self._gate is not None and self._meter is not None:
+            self._gate.settle(response, self._meter)
+        self._charge(response)
         self._journal.append(response)
         if not self._backend.has_more_at_hand:
             self._journal.flush()
@@ -159,6 +206,12 @@ class BackendJudge:
             self.tally.n_prompt_tokens += outcome.n_prompt_tokens
             self.tally.n_generated_tokens += sum(output.n_tokens for output in outcome.outputs)
         self._count(outcome, waiting.pop(response.key))
+
+    def _charge(self, response: Response) -> None:
+        """Count the cost of a reply once."""
+        if self._meter is not None and response.key not in self._metered:
+            self._metered.add(response.key)
+            self._meter.add(response)
 
     def _remember(self, key: str, outcome: Outcome) -> Completion | Failure:
         if not isinstance(outcome, Completion | Failure):

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from assay.core.errors import (
     AssayError,
     BackendError,
+    BudgetReached,
     OfflineError,
     Problem,
     StoreError,
@@ -23,7 +24,7 @@ from assay.core.method import Method
 from assay.core.sample import Sample
 from assay.core.score import NO_METRIC, Score, Verdict
 
-_FATAL_ERRORS = (BackendError, StoreError, UsageError, OfflineError)
+_FATAL_ERRORS = (BackendError, StoreError, UsageError, OfflineError, BudgetReached)
 _DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
 
 

@@ -8,10 +8,11 @@ answered. Only then is there a response. Memory: the conversations in progress.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 
 import msgspec
 
+from assay.core.billing import Bill
 from assay.core.ports import Backend
 from assay.core.prompt import Prompt, append_turn
 from assay.core.request import Generate, Request
@@ -30,11 +31,20 @@ class _Conversation(msgspec.Struct):
     seconds: float = 0.0
     latency_s: float = 0.0
     first_s: float = 0.0
+    bill: Bill | None = None
 
     def build_response(self, outcome: Outcome) -> Response:
         """Return the response to the whole conversation."""
         id_, key = self.request.id, self.request.key
-        return Response(id_, key, outcome, self.seconds, latency_s=self.latency_s, first_s=self.first_s)
+        return Response(
+            id_,
+            key,
+            outcome,
+            self.seconds,
+            latency_s=self.latency_s,
+            first_s=self.first_s,
+            bill=self.bill,
+        )
 
     def join_answers(self) -> Completion:
         """Return all answers as one completion."""
@@ -62,7 +72,7 @@ class MultiTurnRunner:
         """Whether `run` can yield its next response without waiting; the answer to a turn may not be one."""
         return self._backend.has_more_at_hand and not self._talks
 
-    def run(self, requests: Iterable[Request]) -> Iterator[Response]:
+    def run(self, requests: Iterable[Request]) -> Generator[Response, None, None]:
         """Answer requests in any order."""
         for response in self._backend.run(self._feed(requests)):
             if self._talks:
@@ -108,6 +118,8 @@ class MultiTurnRunner:
         talk.seconds += response.seconds
         talk.latency_s += response.latency_s
         talk.first_s = talk.first_s or response.first_s
+        if response.bill is not None:
+            talk.bill = response.bill if talk.bill is None else talk.bill.plus(response.bill)
         outcome = response.outcome
         if not isinstance(outcome, Completion):
             yield talk.build_response(_name_failed_turn(outcome, len(talk.answers) + 1))

@@ -68,6 +68,8 @@ class Side(msgspec.Struct, frozen=True):
     model: str
     method: str | None
     """The compared method; None: every method, each with the same method of the other sides."""
+    usd: float | None = None
+    """Cost of the run in US dollars; None: not known."""
 
 
 class MetricComparison(msgspec.Struct, frozen=True):

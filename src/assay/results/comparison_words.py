@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from assay.core.billing import format_usd
 from assay.core.rounding import NOT_KNOWN, format_number, format_percent
 from assay.core.score import MACRO, Score, Verdict
-from assay.results.comparison import SIGNIFICANCE_LEVEL, MetricComparison, PairedDifference, RunComparison
+from assay.results.comparison import (
+    SIGNIFICANCE_LEVEL,
+    MetricComparison,
+    PairedDifference,
+    RunComparison,
+    Side,
+)
 from assay.results.rows import markdown_list, markdown_table
 
 HEADINGS = (
@@ -256,14 +263,26 @@ def _format_reversed(compared: MetricComparison) -> str:
     return _format_signed(compared, 1 / value if compared.is_factor else 0 - value)
 
 
+def format_side_cost(side: Side) -> str:
+    """Return the cost of a run."""
+    return NOT_KNOWN if side.usd is None else format_usd(side.usd)
+
+
 def render_comparison(comparison: RunComparison) -> str:
     """Return a comparison as Markdown, to paste into an issue."""
     lines = [f"# {' vs '.join(side.name for side in comparison.sides)}"]
+    has_costs = any(side.usd is not None for side in comparison.sides)
     lines.append(
         markdown_table(
-            ("side", "name", "run", "model"),
+            ("side", "name", "run", "model", *(["cost"] if has_costs else [])),
             [
-                [format_side_letter(at), side.name, side.run, side.model]
+                [
+                    format_side_letter(at),
+                    side.name,
+                    side.run,
+                    side.model,
+                    *([format_side_cost(side)] if has_costs else []),
+                ]
                 for at, side in enumerate(comparison.sides)
             ],
         )

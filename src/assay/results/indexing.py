@@ -28,6 +28,7 @@ from assay.core.run_index import (
 )
 from assay.core.score import Metric
 from assay.core.task import ComponentSpec, TaskSpec
+from assay.results.charges import compute_total_usd
 from assay.results.damaged_files import DECODE_ERRORS
 from assay.results.read import StoredRun
 from assay.results.score_columns import RunColumns, ScoreColumns
@@ -39,7 +40,7 @@ _ROUNDED = 1e-4
 """Tolerance for metrics that are rounded to four decimals, as in LEAP."""
 
 
-_FORM = "2"
+_FORM = "3"
 """Version of the index content; changing it makes every run be read again."""
 
 
@@ -98,6 +99,7 @@ def _build_indexed_run(manifest: RunManifest, *, host: str, root: str, name: str
         judge=manifest.judge,
         tasks=tuple(_task(spec, manifest.scorers.get(spec.name, ())) for spec in manifest.tasks),
         groups=manifest.groups,
+        usd=compute_total_usd(manifest),
     )
 
 

@@ -14,6 +14,7 @@ from assay.core.errors import Problem, UsageError, listing
 from assay.core.run import RunStatus
 from assay.core.score import HEADLINE, Metric, Score
 from assay.results.baseline_run import BaselineColumns, BaselineRun, ScoredRun
+from assay.results.charges import compute_total_usd
 from assay.results.comparison import MetricComparison, RunComparison, Side
 from assay.results.comparison_notes import build_comparison_notes
 from assay.results.paired import (
@@ -314,7 +315,14 @@ def _name_sides(runs: Sequence[ScoredRun], methods: Sequence[str | None]) -> tup
         names for names in (models, chosen, both, folders, numbered) if len(set(names)) == len(names)
     )
     return tuple(
-        Side(name, run.manifest.id, str(run.path), run.manifest.model.name, method)
+        Side(
+            name,
+            run.manifest.id,
+            str(run.path),
+            run.manifest.model.name,
+            method,
+            compute_total_usd(run.manifest),
+        )
         for name, run, method in zip(names, runs, methods, strict=True)
     )
 

@@ -8,6 +8,7 @@ from assay.core.rounding import NOT_KNOWN, format_decimal, format_number
 from assay.core.run import ImportedLog, RunManifest
 from assay.core.score import Metric, Score, Verdict
 from assay.core.task import TaskSpec
+from assay.results.charges import format_charge_lines
 from assay.results.rows import (
     HEADINGS,
     TEXT_HEADINGS,
@@ -68,6 +69,8 @@ def _results(manifest: RunManifest, metrics: Sequence[Metric]) -> list[str]:
         ]
     if lines := format_thinking_lines(manifest):
         parts += ["Thoughts are never part of an answer.", markdown_list(lines)]
+    if lines := format_charge_lines(manifest):
+        parts += ["Cost:", markdown_list(lines)]
     if texts:
         parts += [
             markdown_table(TEXT_HEADINGS, texts),

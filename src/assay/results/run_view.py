@@ -20,6 +20,7 @@ from assay.core.ids import digest
 from assay.core.origin import Origin
 from assay.core.run import RunManifest
 from assay.core.score import Metric
+from assay.results.charges import format_charge_lines
 from assay.results.damaged_files import make_line_reader, make_skipping_reader
 from assay.results.growing_file import LineReader, MappedLineReader, PreadLineReader, Tail
 from assay.results.pages.data import RunPage, SampleTable
@@ -225,6 +226,7 @@ class RunView:
             work=format_work_line(manifest),
             speed=format_speed_line(manifest),
             thinking=tuple(format_thinking_lines(manifest)),
+            charges=tuple(format_charge_lines(manifest)),
         )
 
     def table(self, first: int = 0, n: int | None = None) -> SampleTable:

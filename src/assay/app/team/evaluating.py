@@ -20,6 +20,9 @@ def evaluate(order: Evaluate, send: Callable[[Event], None]) -> None:
     """Run an evaluation, or resume an earlier attempt."""
     require_allowed(order.plan.datasets, order.allow_python)
     finished = run(order.plan.datasets, order.plan.settings(order.out), _ProgressReporter(send))
+    if finished.manifest.status is RunStatus.STOPPED:
+        why = finished.run_notes[0]
+        raise PlanError(Problem("BUDGET-004", why, "evaluate again with a higher budget, or without one"))
     if finished.manifest.status is RunStatus.UNSCORED:
         raise PlanError(
             [

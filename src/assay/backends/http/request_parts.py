@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from functools import reduce
 from typing import NamedTuple
 
+from assay.core.billing import Bill
 from assay.core.request import Generate, Request
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood, Outcome, Output, Response
 
@@ -20,6 +22,8 @@ class PartAnswer(NamedTuple):
     n_prompt_tokens: int = 0
     first_s: float = 0.0
     """Seconds until the first text, if the server streams."""
+    bill: Bill | None = None
+    """What the server reported about its calls; None: nothing."""
 
 
 class PendingRequests:
@@ -46,7 +50,16 @@ class PendingRequests:
         latency_s = max(part.seconds for part in answers)
         first_s = min((part.first_s for part in answers if part.first_s), default=0.0)
         outcome = _outcome(request, answers)
-        return Response(request.id, request.key, outcome, self._share(), latency_s=latency_s, first_s=first_s)
+        bills = [part.bill for part in answers if part.bill is not None]
+        return Response(
+            request.id,
+            request.key,
+            outcome,
+            self._share(),
+            latency_s=latency_s,
+            first_s=first_s,
+            bill=reduce(Bill.plus, bills) if bills else None,
+        )
 
     def _share(self) -> float:
         """Return the time since the previous response: times of concurrent calls do not add up."""

@@ -33,14 +33,17 @@ from assay.backends.openai.protocol import (
     build_thoughts,
     count_prompt_tokens,
     count_written_tokens,
+    get_bill,
     read_texts,
     select_api,
     split_generation,
 )
+from assay.backends.openai.rejected_fields import suggest_fix
 from assay.backends.openai.reply_reader import TimedReply
 from assay.backends.openai.scoring import ServerScoring
-from assay.backends.openai.thinking import ThinkingCheck, suggest_thinking_fix
+from assay.backends.openai.thinking import ThinkingCheck
 from assay.backends.problems import argument_error
+from assay.core.billing import Bill
 from assay.core.media import Medium
 from assay.core.model import ModelCard, ModelIdentity, Token
 from assay.core.prompt import find_media
@@ -219,7 +222,8 @@ class OpenAIBackend:
         except CallTrouble as trouble:
             return PartAnswer(part.request, part.number, Failure(trouble.kind, str(trouble)), 0.0)
         outputs = self._read_outputs(reply, part)
-        return PartAnswer(part.request, part.number, outputs, 0.0, count_prompt_tokens(reply))
+        n_read = count_prompt_tokens(reply)
+        return PartAnswer(part.request, part.number, outputs, 0.0, n_read, bill=get_bill(reply))
 
     @property
     def has_more_at_hand(self) -> bool:
@@ -347,21 +351,28 @@ class OpenAIBackend:
             texts = _PartTexts(Failure("media", str(trouble)))
         seconds = time.perf_counter() - began
         return PartAnswer(
-            part.request, part.number, texts.outcome, seconds, texts.n_prompt_tokens, texts.first_s
+            part.request,
+            part.number,
+            texts.outcome,
+            seconds,
+            texts.n_prompt_tokens,
+            texts.first_s,
+            texts.bill,
         )
 
     async def _texts(self, client: HttpClient, part: GenerationPart) -> _PartTexts:
         """Return a part's texts. A server that sends fewer texts than requested gets another call."""
         reply, first_s = await self._reply(client, part)
         outputs = self._read_outputs(reply, part)
-        n_read = count_prompt_tokens(reply)
+        n_read, bill = count_prompt_tokens(reply), get_bill(reply)
         if isinstance(outputs, Failure):
-            return _PartTexts(outputs, n_read, first_s)
+            return _PartTexts(outputs, n_read, first_s, bill)
         rest = part.after(len(outputs))
         if not rest.n_texts:
-            return _PartTexts(outputs, n_read, first_s)
-        more = (await self._texts(client, rest)).outcome
-        return _PartTexts(more if isinstance(more, Failure) else outputs + more, n_read, first_s)
+            return _PartTexts(outputs, n_read, first_s, bill)
+        more = await self._texts(client, rest)
+        texts = more.outcome if isinstance(more.outcome, Failure) else outputs + more.outcome
+        return _PartTexts(texts, n_read, first_s, bill.plus(more.bill or Bill()))
 
     def _read_outputs(self, reply: OpenAIReply, part: GenerationPart) -> tuple[Output, ...] | Failure:
         """Return the texts of a reply, and count what it reports about them."""
@@ -385,7 +396,7 @@ class OpenAIBackend:
             return await self._post_part(client, part, is_stream=is_stream)
         except CallTrouble as trouble:
             if not (is_stream and self._settings.args.stream is None and _is_about_streams(trouble)):
-                trouble.args = (f"{trouble}{suggest_thinking_fix(str(trouble), self._settings.thinking)}",)
+                trouble.args = (f"{trouble}{suggest_fix(str(trouble), self._settings.thinking)}",)
                 raise
         if self._is_stream:
             self._is_stream = False
@@ -442,3 +453,4 @@ class _PartTexts(NamedTuple):
     outcome: tuple[Output, ...] | Failure
     n_prompt_tokens: int = 0
     first_s: float = 0.0
+    bill: Bill | None = None

@@ -12,7 +12,7 @@ from __future__ import annotations
 from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import msgspec
 
@@ -23,6 +23,7 @@ from assay.backends.openai.arguments import Api, OpenAISettings
 from assay.backends.openai.thinking import TEMPLATE_FIELD, build_thinking_fields
 from assay.backends.openai.tools import ToolCall, format_calls, read_calls
 from assay.backends.repeats import count_drawn_texts, draw_repeat_seed
+from assay.core.billing import Bill
 from assay.core.media import AnyMedia, Audio, Text
 from assay.core.prompt import Message, Prompt, final_text
 from assay.core.request import Generate, Request, Sampling
@@ -215,6 +216,18 @@ class TokenDetails(msgspec.Struct):
     reasoning_tokens: Any = None
 
 
+class PromptDetails(msgspec.Struct):
+    """Which tokens of a prompt are of which kind."""
+
+    cached_tokens: Any = None
+
+
+class CostDetails(msgspec.Struct):
+    """OpenRouter: what the provider behind it charges."""
+
+    upstream_inference_cost: Any = None
+
+
 class Usage(msgspec.Struct):
     """The server's token counts."""
 
@@ -223,6 +236,31 @@ class Usage(msgspec.Struct):
     completion_tokens_details: TokenDetails | None = None
     reasoning_tokens: Any = None
     """SGLang: the tokens of thoughts, without details."""
+    prompt_tokens_details: PromptDetails | None = None
+    prompt_cache_hit_tokens: Any = None
+    """DeepSeek: the cached tokens of the prompt, without details."""
+    cost: Any = None
+    """OpenRouter, LiteLLM: the cost of the call in US dollars. Perplexity: an object with `total_cost`."""
+    is_byok: Any = None
+    """OpenRouter: whether the provider charges the user's own key, besides `cost`."""
+    cost_details: CostDetails | None = None
+
+    @property
+    def bill(self) -> Bill:
+        """Return what the call is charged for."""
+        details = self.prompt_tokens_details or PromptDetails()
+        cached = self.prompt_cache_hit_tokens if details.cached_tokens is None else details.cached_tokens
+        n_cached = min(read_token_count(cached), self.n_read)
+        return Bill(self.n_read, n_cached, self.n_written, self._usd)
+
+    @property
+    def _usd(self) -> float | None:
+        """Return the reported cost; None if there is none."""
+        cost = self.cost.get("total_cost") if isinstance(self.cost, dict) else self.cost
+        if not _is_amount(cost):
+            return None
+        upstream = None if self.cost_details is None else self.cost_details.upstream_inference_cost
+        return float(cost) + (float(upstream) if self.is_byok is True and _is_amount(upstream) else 0.0)
 
     @property
     def n_thinking(self) -> int | None:
@@ -240,6 +278,10 @@ class Usage(msgspec.Struct):
     def n_written(self) -> int:
         """Return the number of tokens of all texts together, 0 if the server does not report it."""
         return read_token_count(self.completion_tokens)
+
+
+def _is_amount(value: Any) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf")
 
 
 def read_token_count(value: Any) -> int:
@@ -428,6 +470,11 @@ def _strip_begun_reply(text: str, prompt: Prompt) -> str:
 def count_prompt_tokens(reply: OpenAIReply) -> int:
     """Return the number of prompt tokens, 0 if the server does not report it."""
     return reply.usage.n_read if reply.usage else 0
+
+
+def get_bill(reply: OpenAIReply) -> Bill:
+    """Return what a reply is charged for."""
+    return reply.usage.bill if reply.usage else Bill()
 
 
 def count_written_tokens(reply: OpenAIReply) -> int:

@@ -24,18 +24,6 @@ def build_thinking_fields(thinking: Thinking | None, budget_name: str) -> dict[s
     return fields
 
 
-def suggest_thinking_fix(message: str, thinking: Thinking | None) -> str:
-    """Return what to write if a server rejects the fields, to follow its message; "" if it does not."""
-    if thinking is None or TEMPLATE_FIELD not in message:
-        return ""
-    if thinking.is_on:
-        return "; this server does not render chat templates: use --thinking low, medium or high"
-    return (
-        "; this server does not render chat templates: replace --thinking off by --model-arg "
-        "extra.reasoning_effort=none"
-    )
-
-
 class ThinkingCheck:
     """Compares the requested thinking with the replies of a server, which may ignore fields in silence."""
 

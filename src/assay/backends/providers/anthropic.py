@@ -23,10 +23,12 @@ from assay.backends.openai.model_report import Report, fetch_json, select_plain_
 from assay.backends.openai.protocol import (
     Choice,
     OpenAIReply,
+    PromptDetails,
     ReplyMessage,
     TokenDetails,
     Usage,
     read_server_error,
+    read_token_count,
 )
 from assay.backends.openai.reply_reader import OpenAIReplyReader
 from assay.backends.openai.stream import StreamedReply
@@ -53,6 +55,8 @@ _FINISHES = {
     "tool_use": "tool_calls",
     "refusal": "content_filter",
 }
+_THOUGHTS = ("thinking", "redacted_thinking")
+"""Types of blocks; the API may leave out the text of a thought."""
 _PERMANENT = {"invalid_request_error", "authentication_error", "permission_error", "not_found_error"}
 
 
@@ -234,11 +238,16 @@ class _Block(msgspec.Struct):
     partial_json: str = ""
 
 
+class _OutputDetails(msgspec.Struct):
+    thinking_tokens: Any = None
+
+
 class _Usage(msgspec.Struct):
     input_tokens: Any = None
     cache_creation_input_tokens: Any = None
     cache_read_input_tokens: Any = None
     output_tokens: Any = None
+    output_tokens_details: _OutputDetails | None = None
 
 
 class _Message(msgspec.Struct):
@@ -288,12 +297,20 @@ def _decode(content: bytes, kind: Any) -> Any:
 
 
 def _convert_usage(usage: _Usage | None, *, has_thought: bool) -> Usage | None:
-    """Return the token counts; those of a thought are known only if there is none."""
+    """Return the token counts. Those of a thought may be missing, and are 0 only without one."""
     if usage is None:
         return None
-    read = (usage.input_tokens, usage.cache_creation_input_tokens, usage.cache_read_input_tokens)
-    n_read = sum(n for n in read if isinstance(n, int))
-    return Usage(n_read, usage.output_tokens, TokenDetails(None if has_thought else 0))
+    cached = usage.cache_read_input_tokens
+    n_read = sum(map(read_token_count, (usage.input_tokens, usage.cache_creation_input_tokens, cached)))
+    n_thinking = (usage.output_tokens_details or _OutputDetails()).thinking_tokens
+    if n_thinking is None and not has_thought:
+        n_thinking = 0
+    return Usage(
+        n_read,
+        usage.output_tokens,
+        TokenDetails(n_thinking),
+        prompt_tokens_details=PromptDetails(read_token_count(cached)),
+    )
 
 
 def _find_finish(reason: str | None) -> str | None:
@@ -311,7 +328,8 @@ def _read_message(content: bytes) -> OpenAIReply:
     ]
     message = ReplyMessage("".join(texts) if texts else None, thought or None, tool_calls=calls or None)
     choice = Choice(0, _find_finish(reply.stop_reason), message, stop_reason=reply.stop_sequence)
-    return OpenAIReply([choice], _convert_usage(reply.usage, has_thought=bool(thought)))
+    has_thought = any(block.type in _THOUGHTS for block in reply.content)
+    return OpenAIReply([choice], _convert_usage(reply.usage, has_thought=has_thought))
 
 
 class _AnthropicStream(StreamedReply):
@@ -336,7 +354,7 @@ class _AnthropicStream(StreamedReply):
             return OpenAIReply([Choice(0, finish, stop_reason=delta.stop_sequence)], usage)
         block = event.content_block or _Block()
         text, thought = block.text + delta.text, block.thinking + delta.thinking
-        self._has_thought = self._has_thought or bool(thought)
+        self._has_thought = self._has_thought or block.type in _THOUGHTS or bool(thought)
         calls = None
         if block.type == "tool_use":
             calls = [ToolCall(event.index, block.id, CalledFunction(block.name, ""))]

@@ -39,7 +39,7 @@ class ProviderProtocol(TextProtocol, Protocol):
         """Return which sampling parameters are not sent, and why; None if all are."""
 
 
-class _ProviderBackend(OpenAIBackend):
+class ProviderBackend(OpenAIBackend):
     """A model that answers conversations."""
 
     def __init__(self, where: str, args: Mapping[str, str], protocol: ProviderProtocol) -> None:
@@ -83,7 +83,7 @@ class _ProviderBackend(OpenAIBackend):
         return Response(request.id, request.key, Failure("kind", what))
 
 
-class AnthropicBackend(_ProviderBackend):
+class AnthropicBackend(ProviderBackend):
     """A model behind Anthropic's API."""
 
     def __init__(self, where: str, args: Mapping[str, str]) -> None:
@@ -91,7 +91,7 @@ class AnthropicBackend(_ProviderBackend):
         super().__init__(where, args, AnthropicProtocol())
 
 
-class GeminiBackend(_ProviderBackend):
+class GeminiBackend(ProviderBackend):
     """A model behind the Gemini API."""
 
     def __init__(self, where: str, args: Mapping[str, str]) -> None:

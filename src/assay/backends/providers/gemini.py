@@ -24,6 +24,7 @@ from assay.backends.openai.model_report import Report, fetch_json, select_plain_
 from assay.backends.openai.protocol import (
     Choice,
     OpenAIReply,
+    PromptDetails,
     ReplyMessage,
     TokenDetails,
     Usage,
@@ -232,6 +233,9 @@ class _Counts(msgspec.Struct, rename="camel"):
     prompt_token_count: Any = None
     candidates_token_count: Any = None
     thoughts_token_count: Any = None
+    tool_use_prompt_token_count: Any = None
+    cached_content_token_count: Any = None
+    """Part of the prompt tokens."""
 
 
 class _Reply(msgspec.Struct, rename="camel"):
@@ -263,7 +267,11 @@ def _convert_usage(reply: _Reply) -> Usage | None:
         return None
     n_thinking = read_token_count(counts.thoughts_token_count or 0)
     n_written = read_token_count(counts.candidates_token_count or 0) + n_thinking
-    return Usage(counts.prompt_token_count, n_written, TokenDetails(n_thinking))
+    n_read = read_token_count(counts.prompt_token_count) + read_token_count(
+        counts.tool_use_prompt_token_count
+    )
+    cached = PromptDetails(read_token_count(counts.cached_content_token_count))
+    return Usage(n_read, n_written, TokenDetails(n_thinking), prompt_tokens_details=cached)
 
 
 def _convert_candidate(candidate: _Candidate) -> Choice:

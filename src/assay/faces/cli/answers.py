@@ -19,13 +19,15 @@ from assay.app.dataset_state import DatasetState
 from assay.app.hub_datasets import ListedHubDataset
 from assay.core.annotation import Annotation
 from assay.core.errors import Problem
+from assay.core.estimate import Estimate
 from assay.core.method import Method
 from assay.core.model import ModelIdentity, Token
 from assay.core.prompt import Prompt
 from assay.core.response import Response
-from assay.core.run import RunManifest, RunStatus, Scoring, UnscoredTask
+from assay.core.run import Charge, RunManifest, RunStatus, Scoring, UnscoredTask
 from assay.core.sample import Sample
 from assay.core.score import Attempt, Metric, Score
+from assay.results.charges import compute_total_usd
 from assay.results.comparison import Flips, RunComparison
 from assay.results.gate import Gate
 from assay.results.leaderboard.board import Board
@@ -55,6 +57,27 @@ class ThinkingCounts(msgspec.Struct, frozen=True):
     """Thoughts truncated before the answer began."""
 
 
+class TaskCost(msgspec.Struct, frozen=True):
+    """What one method of a task cost, without its judge."""
+
+    task: str
+    method: str
+    usd: float
+    n_unpriced: int
+
+
+class CostAnswer(msgspec.Struct, frozen=True):
+    """What a run cost."""
+
+    usd: float
+    """US dollars, of all requests whose cost is known."""
+    is_complete: bool
+    """Whether the cost of every answer is known."""
+    charges: tuple[Charge, ...]
+    """The cost of the model and of the judge."""
+    tasks: tuple[TaskCost, ...]
+
+
 class RunAnswer(msgspec.Struct, frozen=True, tag="run", tag_field="kind"):
     """A run: `assay run`, `assay report`, and each run of `assay ls`."""
 
@@ -81,6 +104,8 @@ class RunAnswer(msgspec.Struct, frozen=True, tag="run", tag_field="kind"):
     seconds: float | None
     thinking: tuple[ThinkingCounts, ...] = ()
     """How much the model thought, for each task and method; empty if it did not think."""
+    cost: CostAnswer | None = None
+    """None: not known, as for a local model."""
 
 
 class RunsAnswer(msgspec.Struct, frozen=True, tag="runs", tag_field="kind"):
@@ -200,6 +225,8 @@ class CheckAnswer(msgspec.Struct, frozen=True, tag="check", tag_field="kind"):
     skipped: tuple[str, ...]
     """Files of a folder that are not datasets."""
     n_warnings: int
+    estimate: Estimate | None = None
+    """What a run would need: with --estimate."""
 
 
 class AskAnswer(msgspec.Struct, frozen=True):
@@ -397,6 +424,19 @@ def build_run_answer(folder: Path, manifest: RunManifest, metrics: Sequence[Metr
             for cost in manifest.costs
             if cost.n_thoughts
         ),
+        cost=_build_cost_answer(manifest),
+    )
+
+
+def _build_cost_answer(manifest: RunManifest) -> CostAnswer | None:
+    usd = compute_total_usd(manifest)
+    if usd is None:
+        return None
+    return CostAnswer(
+        usd,
+        not any(charge.n_unpriced for charge in manifest.charges),
+        manifest.charges,
+        tuple(TaskCost(cost.task, cost.method, cost.usd, cost.n_unpriced) for cost in manifest.costs),
     )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from assay.app.dataset_state import DatasetState
 from assay.faces.cli.json_output import Answer, json_option
@@ -27,8 +28,16 @@ HAS_ERRORS = 1
 @click.argument("datasets", nargs=-1, required=True, metavar="DATASET...")
 @dataset_options
 @click.option("--prompts", type=int, default=2, metavar="N", help="Number of prompts to show. [2]")
+@click.option(
+    "--estimate",
+    "is_estimated",
+    is_flag=True,
+    help="Also estimate the requests, tokens, time and cost of the run. [off]",
+)
 @json_option
-def check(datasets: tuple[str, ...], prompts: int, is_json: bool, **flags: Any) -> int | Answer:
+def check(
+    datasets: tuple[str, ...], prompts: int, is_estimated: bool, is_json: bool, **flags: Any
+) -> int | Answer:
     """Check a dataset without running a model.
 
     Shows what each column means and the prompts as they will be sent. Reports wrong answers, broken,
@@ -59,10 +68,21 @@ def check(datasets: tuple[str, ...], prompts: int, is_json: bool, **flags: Any) 
         # Among many datasets, one whose data is missing is not an error.
         fine = {DatasetState.OK} if is_one else {DatasetState.OK, DatasetState.NEEDS_DATA}
         is_fine = all(one.state in fine for one in answer.datasets)
+        if is_estimated and is_fine:
+            from assay.app.estimate import estimate_run
+
+            answer = msgspec.structs.replace(answer, estimate=estimate_run(datasets, settings))
         return Answer(answer, 0 if is_fine else HAS_ERRORS)
     if is_one:
-        return show_dataset_check(datasets, settings, with_model=with_model, n_prompts=prompts)
-    return show_dataset_checks(named, resolved.benchmarks, settings, with_model=with_model)
+        status = show_dataset_check(datasets, settings, with_model=with_model, n_prompts=prompts)
+    else:
+        status = show_dataset_checks(named, resolved.benchmarks, settings, with_model=with_model)
+    if is_estimated and not status:
+        from assay.app.estimate import estimate_run
+        from assay.faces.cli.estimate import show_estimate
+
+        show_estimate(estimate_run(datasets, settings))
+    return status
 
 
 def show_dataset_check(

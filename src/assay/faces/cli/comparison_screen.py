@@ -20,6 +20,7 @@ from assay.results.comparison_words import (
     format_compared_label,
     format_compared_method,
     format_flip_answer,
+    format_side_cost,
     format_side_letter,
     select_notable_comparisons,
     shorten_answer,
@@ -42,7 +43,8 @@ def show_comparison(compared: ComparisonWithFlips) -> None:
     comparison = compared.comparison
     for at, side in enumerate(comparison.sides):
         facts = dict.fromkeys((side.name, side.model, _format_folder(side.folder)))
-        out.print(f"[bold]{format_side_letter(at)}[/]  {escape('  '.join(facts))}", soft_wrap=True)
+        cost = "" if side.usd is None else f"  cost {format_side_cost(side)}"
+        out.print(f"[bold]{format_side_letter(at)}[/]  {escape('  '.join(facts))}{cost}", soft_wrap=True)
     out.print()
     show_differences(comparison, compared.flips)
 

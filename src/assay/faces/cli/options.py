@@ -126,6 +126,12 @@ _OPTIONS = (
     ),
     grouped_option(
         "Scale",
+        "--budget",
+        metavar="5usd,2M-tokens,30min",
+        help="Stop when this money, number of tokens or time is spent; resume with a higher one. [none]",
+    ),
+    grouped_option(
+        "Scale",
         "--batch",
         is_flag=True,
         default=None,

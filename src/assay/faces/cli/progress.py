@@ -105,7 +105,7 @@ class TerminalObserver(Observer):
     ) -> None:
         """Print what an earlier start of the run has already done."""
         if earlier is not None and self._way in ("auto", "lines"):
-            is_done = earlier.status is not RunStatus.RUNNING
+            is_done = earlier.status not in (RunStatus.RUNNING, RunStatus.STOPPED)
             state = f"{folder} is {earlier.status}" if is_done else f"resuming {folder}"
             err.print(f"[dim]{state}: {n_journaled:,} stored responses[/]", soft_wrap=True)
         self._view = open_view(self._way, manifest, folder)

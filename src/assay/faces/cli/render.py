@@ -32,6 +32,7 @@ from assay.core.score import NO_RIGHT_ANSWERS, Metric
 from assay.core.tally import SCORING
 from assay.core.task import Task
 from assay.core.text_preview import STEERING_CODES, shorten_text
+from assay.results.charges import format_charge_lines
 from assay.results.rows import (
     HEADINGS,
     TEXT_HEADINGS,
@@ -395,9 +396,20 @@ def show_result(run: FinishedRun, retry: str = RETRY) -> None:
         show_notes(run.run_notes)
         _show_answer_counts(run)
         return
+    if run.manifest.status is RunStatus.STOPPED:
+        show_notes(run.run_notes)
+        _show_charges(run.manifest)
+        out.print(f"[dim]answers[/] {escape(str(run.folder))}", soft_wrap=True)
+        return
     show_metrics(run.manifest, run.metrics, retry)
     show_notes(run.run_notes)
     out.print(f"[dim]report[/]  {escape(str(run.folder / 'report.html'))}", soft_wrap=True)
+
+
+def _show_charges(manifest: RunManifest) -> None:
+    """Print what the run cost."""
+    for line in format_charge_lines(manifest):
+        out.print(f"[dim]cost[/]     {escape(line)}", soft_wrap=True)
 
 
 def _show_answer_counts(run: FinishedRun) -> None:
@@ -417,6 +429,7 @@ def show_metrics(manifest: RunManifest, metrics: Sequence[Metric], retry: str = 
         print_table(groups)
     for line in format_thinking_lines(manifest):
         out.print(f"[dim]thinking[/] {escape(line)}", soft_wrap=True)
+    _show_charges(manifest)
     for task, method, mass in average_over_subsets(metrics, "mass", manifest):
         out.print(
             f"[dim]{escape(task)} {method}: {format_percent(mass)} % of the next-token probability fell on "

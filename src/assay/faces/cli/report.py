@@ -64,6 +64,9 @@ def report(run: str, runs_dir: str | None, markdown: bool, is_json: bool) -> Ans
     if manifest.status is RunStatus.ANSWERED:
         out.print("[yellow]answered, not scored yet: score it with the same `assay run` and --stage score[/]")
         return None
+    if manifest.status is RunStatus.STOPPED:
+        show_notes(manifest.notes)
+        return None
     if not manifest.status.is_finished:
         n = sum(1 for _ in stored.responses())
         out.print(f"[yellow]not complete: {n:,} responses so far; the same `assay run` resumes it[/]")

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 FAILED_SAMPLES = 3
 """Exit status of a complete run with too many failed samples, or with a task that has no score."""
+STOPPED = 4
+"""Exit status of a run that reached its budget."""
 
 
 @click.command(cls=GroupedCommand)
@@ -129,7 +131,7 @@ def _evaluate_command(
 def evaluate(datasets: tuple[str, ...], settings: Settings, progress: ProgressMode = "auto") -> int:
     """Run, show progress and result; return the exit status."""
     finished = evaluate_and_show(datasets, settings, progress=progress)
-    if settings.values.stage == "infer":
+    if settings.values.stage == "infer" and get_exit_status(finished) != STOPPED:
         click.echo("to score the responses without the model, run the same command with --stage score")
     return get_exit_status(finished)
 
@@ -166,7 +168,10 @@ def evaluate_and_show(
 
 
 def get_exit_status(finished: FinishedRun) -> int:
-    """Return the exit status of a complete run."""
+    """Return the exit status of a run."""
     from assay.app.allowed_failures import is_failed
+    from assay.core.run import RunStatus
 
+    if finished.manifest.status is RunStatus.STOPPED:
+        return STOPPED
     return FAILED_SAMPLES if is_failed(finished.manifest) else 0

@@ -17,6 +17,8 @@ class BoardModel(msgspec.Struct, frozen=True):
     """Of everything that determines its answers."""
     facts: dict[str, str]
     """Its identity: backend, weights, dtype, template, arguments."""
+    usd: float | None = None
+    """Cost of its runs on this board in US dollars; None: not known for any of them."""
 
 
 class Rank(msgspec.Struct, frozen=True):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
+import msgspec
+
 from assay.core.errors import listing
 from assay.core.model import ModelIdentity
 from assay.results.leaderboard.abilities import (
@@ -15,7 +17,7 @@ from assay.results.leaderboard.abilities import (
 )
 from assay.results.leaderboard.board import Board, BoardCell, BoardMean, BoardModel
 from assay.results.leaderboard.columns import ComputedColumn, build_columns
-from assay.results.leaderboard.entries import BoardRun, Conditions, collect_entries
+from assay.results.leaderboard.entries import BoardEntry, BoardRun, Conditions, collect_entries
 from assay.results.leaderboard.means import build_mean_cells, compute_standings
 from assay.results.leaderboard.pairwise_tests import LEVEL, ValuesOf
 
@@ -42,7 +44,7 @@ def make_board(
     means, notes = _means(columns, len(known), abilities)
     by_mean = [build_mean_cells(mean, order, columns) for mean in means]
     return Board(
-        models=_build_model_rows([known[model] for model in order], model_names),
+        models=_add_costs(_build_model_rows([known[model] for model in order], model_names), found.entries),
         columns=tuple(column.column for column in columns),
         cells=tuple(
             tuple(_cell(model, column, order, found.n_earlier) for column in columns) for model in order
@@ -195,6 +197,21 @@ def _build_model_rows(
         label = f"{title} ({', '.join(apart)})" if apart else title
         rows.append(BoardModel(label, model.digest, own))
     return tuple(rows)
+
+
+def _add_costs(rows: Sequence[BoardModel], entries: Iterable[BoardEntry]) -> tuple[BoardModel, ...]:
+    """Return the rows with the cost of each model's runs; a run with several datasets counts once."""
+    costs: dict[str, dict[tuple[str, str, str], float]] = {}
+    for entry in entries:
+        run = entry.source.run
+        if run.usd is not None:
+            costs.setdefault(entry.model.digest, {})[run.host, run.root, run.name] = run.usd
+    return tuple(
+        msgspec.structs.replace(row, usd=math.fsum(costs[row.digest].values()))
+        if row.digest in costs
+        else row
+        for row in rows
+    )
 
 
 def _get_model_name(model: ModelIdentity, registered: Mapping[str, str] | None) -> str:

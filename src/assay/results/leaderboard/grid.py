@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal, NamedTuple, TypeAlias
 
+from assay.core.billing import format_usd
 from assay.core.rounding import format_number, format_percent
 from assay.results.leaderboard.board import Board, BoardCell, MeanCell
 
@@ -84,6 +85,9 @@ def _columns(board: Board, by: GroupBy) -> Iterator[tuple[Heading, list[CellText
         # The column's name already contains its distinguishing conditions.
         facts = [one for one in (column.method, f"{shots}-shot", column.metric) if one not in column.apart]
         yield Heading(name, ", ".join(facts), False), _mark_leaders(words)
+    if any(model.usd is not None for model in board.models):
+        costs = [None if model.usd is None else _format_cost(model.usd) for model in board.models]
+        yield Heading("cost", "of these runs", False), costs
 
 
 def _mark_leaders(column: list[CellText | None]) -> list[CellText | None]:
@@ -113,6 +117,10 @@ def _format_cell(cell: BoardCell | None, top: float, *, is_share: bool) -> CellT
         cell.value == top,
         cell.rank.best == 1,
     )
+
+
+def _format_cost(usd: float) -> CellText:
+    return CellText(format_usd(usd), "", "", "", False, False)
 
 
 def _format_mean_cell(cell: MeanCell | None, n: int, top: float | None) -> CellText | None:

@@ -153,6 +153,8 @@ class RunPage(msgspec.Struct, frozen=True):
     """The server's speed as one line."""
     thinking: tuple[str, ...] = ()
     """How much the model thought, a line for each task and method."""
+    charges: tuple[str, ...] = ()
+    """What the run cost, in lines."""
     in_file: InFile | None = None
     """None: the page requests samples from a server."""
 

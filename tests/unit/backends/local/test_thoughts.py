@@ -291,6 +291,50 @@ def test_the_embedded_model_thinks_with_a_budget_and_then_answers(tmp_path: Path
 
 
 @pytest.mark.model
+def test_a_forced_answer_equals_that_of_an_independent_loop(tmp_path: Path) -> None:
+    """Greedy in fp32: the budget's tokens, the closing mark, then the answer, one text at a time."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    from assay.backends.registry import open_backend
+
+    template = tmp_path / "thinks.jinja"
+    template.write_text(ALWAYS_OPEN)
+    args = {"chat_template": str(template), "thinking": "6", "dtype": "float32", "max_batch": "2"}
+    backend: Any = open_backend("smollm2", args)
+    prompts = [(Message("user", f"Name {n} rivers of Europe."),) for n in range(2, 5)]
+    asked = [
+        make_request("t", str(n), "gen", "answer", 0, Generate(prompt, Sampling(max_tokens=5)))
+        for n, prompt in enumerate(prompts)
+    ]
+    found = {response.request_id: response.outcome.outputs[0] for response in backend.run(asked)}
+    model = AutoModelForCausalLM.from_pretrained(backend._source, dtype=torch.float32).eval()
+    read = backend._tokenizer
+    backend.close()
+
+    def extend(ids: list[int], n: int) -> list[int]:
+        for _ in range(n):
+            with torch.no_grad():
+                newest = int(model(input_ids=torch.tensor([ids])).logits[0, -1].argmax())
+            ids = [*ids, newest]
+            if newest in (0, 2):
+                break
+        return ids
+
+    for request in asked:
+        [message] = prompts[int(request.sample_id)]
+        text = f"<|im_start|>user\n{message.content}<|im_end|>\n<|im_start|>assistant\n<think>\n"
+        start = read.encode(text, add_special_tokens=False)
+        thought = extend(start, 6)
+        closed = thought + read.encode("\n</think>\n\n", add_special_tokens=False)
+        answer = extend(closed, 5)[len(closed) :]
+        output = found[request.id]
+        assert output.reasoning == read.decode(thought[len(start) :]).strip()
+        assert output.text == read.decode(answer, skip_special_tokens=True).lstrip()
+        assert output.n_thinking_tokens == 6
+
+
+@pytest.mark.model
 @pytest.mark.parametrize("thinking", ["on", "off"])
 def test_a_model_that_does_not_do_what_was_requested_is_noted(thinking: str, tmp_path: Path) -> None:
     from assay.backends.registry import open_backend

@@ -11,6 +11,7 @@ import pytest
 from aiohttp import web
 
 from assay.backends.registry import open_backend, open_timed_client
+from assay.core.billing import Bill
 from assay.core.errors import BackendError
 from assay.core.media import Image, Text
 from assay.core.ports import Backend
@@ -361,3 +362,43 @@ def test_a_call_is_timed(name: str) -> None:
         call = asyncio.run(measure(f"{name}:some-model@{server.url}"))
     assert isinstance(call.outcome, Completion)
     assert call.times.text_at
+
+
+@STREAMS
+def test_anthropic_counts_tokens_and_thoughts_without_their_text(stream: str) -> None:
+    """Newer models leave out the text of a thought; cached tokens are part of the prompt's."""
+    blocks = [{"type": "thinking", "thinking": "", "signature": "x"}, {"type": "text", "text": "A"}]
+
+    def model(body: Body) -> Any:
+        whole = anthropic_reply(blocks)
+        whole["usage"] = {
+            "input_tokens": 5,
+            "cache_creation_input_tokens": 0,
+            "cache_read_input_tokens": 90,
+            "output_tokens": 40,
+            "output_tokens_details": {"thinking_tokens": 33},
+        }
+        return whole
+
+    with providing("anthropic", model) as server:
+        backend = client(server, thinking="on", stream=stream)
+        request = make_request("t", "1", "gen", "answer", 0, Generate(CHAT, GREEDY))
+        [response] = backend.run([request])
+    assert isinstance(response.outcome, Completion)
+    assert response.outcome.outputs[0].n_thinking_tokens == 33
+    assert response.bill == Bill(95, 90, 40)
+
+
+def test_gemini_bills_thoughts_as_output_and_counts_cached_tokens() -> None:
+    whole = gemini_reply([{"text": "A"}], "STOP")
+    whole["usageMetadata"] = {
+        "promptTokenCount": 20,
+        "cachedContentTokenCount": 12,
+        "toolUsePromptTokenCount": 3,
+        "candidatesTokenCount": 4,
+        "thoughtsTokenCount": 6,
+    }
+    with providing("gemini", always(whole)) as server:
+        request = make_request("t", "1", "gen", "answer", 0, Generate(CHAT, GREEDY))
+        [response] = client(server).run([request])
+    assert response.bill == Bill(23, 12, 10)

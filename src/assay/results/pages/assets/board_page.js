@@ -103,7 +103,7 @@ function boardTable(board, columns, chosen, state) {
     const box = el("input", { type: "checkbox", "data-hold": `row-${row}`, "aria-label": `Show ${model.name} in the charts`, onchange: (event) => choose(board, chosen, row, event.target.checked) });
     box.checked = isChosen;
     box.disabled = !isChosen && chosen.length >= MOST_CHOSEN;
-    const facts = Object.entries(model.facts).map(([name, text]) => `${name} ${text}`).join("\n");
+    const facts = Object.entries(model.facts).map(([name, text]) => `${name} ${text}`).concat(model.usd === null ? [] : [`cost of these runs ${model.usd.toPrecision(2)} USD`]).join("\n");
     return el("tr", {}, el("th", { scope: "row", class: "model", title: facts }, el("label", {}, box, markOf(chosen.indexOf(row)), userText(model.name))),
       columns.map((column, at) => {
         const cell = valueCell(column, row, (isOver) => compare(cells[at], column, row, isOver));

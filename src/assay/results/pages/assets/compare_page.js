@@ -21,6 +21,7 @@ function header(page) {
     el("h1", {}, page.sides.map((side, at) => [at ? el("span", { class: "faint" }, " vs ") : null, userText(side.name)])),
     el("ul", { class: "sides" }, page.sides.map((side, at) => el("li", {}, badge(page, at), " ", userText(side.name),
       side.model === side.name ? null : el("span", { class: "faint" }, " · ", userText(side.model)),
+      side.usd === null ? null : el("span", { class: "faint" }, ` · cost ${side.usd.toPrecision(2)} USD`),
       side.method ? el("span", { class: "faint" }, ` · ${side.method}`) : null,
       page.in_file ? el("span", { class: "faint" }, " · ", userText(side.run)) : [" · ", el("a", { href: `/runs/${encodeURIComponent(side.folder)}` }, userText(side.run))]))));
 }

@@ -43,7 +43,7 @@ function when(run) {
     const share = run.n_planned ? run.n_samples / run.n_planned : 0;
     return [`started ${started} UTC`, el("progress", { value: share, max: 1, "aria-label": "samples done" }), `${count(run.n_samples)} of ${count(run.n_planned)} samples`];
   }
-  const state = { answered: "answered, not scored yet · ", unscored: "no sample could be scored · " }[manifest.status] ?? "";
+  const state = { answered: "answered, not scored yet · ", stopped: "stopped at its budget, not scored · ", unscored: "no sample could be scored · " }[manifest.status] ?? "";
   const began = started ? `${started} UTC` : "start time not in the log";
   const took = manifest.seconds !== null ? seconds(manifest.seconds) : manifest.imported ? "duration not in the log" : NOT_KNOWN;
   return [`${state}${began} · ${took} · ${count(run.n_samples)} samples`];
@@ -67,6 +67,7 @@ export function scores(run) {
       el("p", { class: "faint when" }, when(run))),
     shown.length ? el("div", { class: "scores" }, shown.slice(0, MANY).map((row) => scoreCard(row, run.manifest.imported))) : null,
     shown.length > MANY ? el("p", { class: "faint" }, `and ${count(shown.length - MANY)} more below`) : null,
+    run.charges.length ? el("p", { class: "faint" }, "Cost: ", userText(run.charges.join("; ")), ".") : null,
     run.thinking.length ? el("p", { class: "faint" }, "Thinking: ", userText(run.thinking.join("; ")), ".") : null,
     disagreeing ? el("p", { class: "note" }, `The methods disagree on ${count(disagreeing)} samples. `,
       el("button", { type: "button", class: "link", onclick: () => { setState({ show: "disagree" }); document.getElementById("samples").scrollIntoView(); } }, "Show them")) : null,
