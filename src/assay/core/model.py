@@ -43,6 +43,28 @@ class ModelIdentity(msgspec.Struct, frozen=True, omit_defaults=True):
         return msgspec.structs.replace(self, server=None, revision="")
 
     @property
+    def title(self) -> str:
+        """Return the name for tables and pages: without the address of a server."""
+        named, found_at, _ = self.name.partition("@http")
+        kind, _, model = named.partition(":")
+        if found_at and model:
+            return named
+        if not found_at and not model.startswith(("http:", "https:")):
+            return self.name
+        known = self.args.get("model") or self.reported.get("id") or self.reported.get("model_id")
+        return f"{kind}:{known}" if known else kind
+
+    @property
+    def key(self) -> str:
+        """Return a hash that is equal for the same model on several servers.
+
+        A server that neither reports nor names its model keeps its address: it may run any model.
+        """
+        if self.server == "unknown":
+            return self.digest
+        return digest(msgspec.structs.replace(self.deciding, name=self.title), size=16)
+
+    @property
     def commit(self) -> str | None:
         """Return the commit of a hub repository; None if the model is not from the hub."""
         return self.weights.rpartition("@")[2] if self.revision else None

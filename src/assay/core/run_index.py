@@ -69,6 +69,10 @@ class IndexedRun(msgspec.Struct, frozen=True, omit_defaults=True):
     tasks: tuple[IndexedTask, ...]
     groups: dict[str, tuple[str, ...]] = {}
     """Tasks that are reported together."""
+    label: str | None = None
+    """The name that the user gave the model."""
+    prompt: str | None = None
+    """The name of the prompt template."""
 
 
 class TaskSamples(NamedTuple):

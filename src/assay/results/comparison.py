@@ -66,8 +66,11 @@ class Side(msgspec.Struct, frozen=True):
     folder: str
     """The path of the run; on a page, the name that the page requests the run by."""
     model: str
+    """The model's label, or its name without the address of a server."""
     method: str | None
     """The compared method; None: every method, each with the same method of the other sides."""
+    prompt: str | None = None
+    """The name of the prompt, if it has one."""
 
 
 class MetricComparison(msgspec.Struct, frozen=True):

@@ -39,7 +39,7 @@ _ROUNDED = 1e-4
 """Tolerance for metrics that are rounded to four decimals, as in LEAP."""
 
 
-_FORM = "2"
+_FORM = "3"
 """Version of the index content; changing it makes every run be read again."""
 
 
@@ -98,6 +98,8 @@ def _build_indexed_run(manifest: RunManifest, *, host: str, root: str, name: str
         judge=manifest.judge,
         tasks=tuple(_task(spec, manifest.scorers.get(spec.name, ())) for spec in manifest.tasks),
         groups=manifest.groups,
+        label=manifest.label,
+        prompt=manifest.prompt,
     )
 
 

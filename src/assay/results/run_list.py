@@ -328,7 +328,7 @@ def _build_listed_run(name: str, manifest: RunManifest, metrics: Sequence[Metric
         name,
         str(manifest.status),
         0.0,
-        model=manifest.model.name,
+        model=manifest.title,
         judge=None if manifest.judge is None else manifest.judge.name,
         datasets=tuple(family.name for family in group_by_family(manifest.tasks)),
         started=manifest.started,

@@ -59,7 +59,7 @@ def report(run: str, runs_dir: str | None, markdown: bool, is_json: bool) -> Ans
         return None
     manifest = stored.manifest
     out.print(
-        f"[bold]{manifest.id}[/]  {manifest.status}, started {manifest.started}, model {manifest.model.name}"
+        f"[bold]{manifest.id}[/]  {manifest.status}, started {manifest.started}, model {manifest.title}"
     )
     if manifest.status is RunStatus.ANSWERED:
         out.print("[yellow]answered, not scored yet: score it with the same `assay run` and --stage score[/]")
@@ -126,7 +126,7 @@ def _show_list(root: Path) -> None:
             folder.name,
             str(manifest.status),
             manifest.started[:16].replace("T", " "),
-            manifest.model.name,
+            manifest.title,
         )
         for metric in headlines:
             method = f"{metric.method} (perplexity)" if is_perplexity(metric) else metric.method
