@@ -8,6 +8,7 @@ import msgspec
 
 from assay.core.ids import digest
 from assay.core.media import Medium
+from assay.core.model_names import title_of_spec
 from assay.core.request import Kind
 
 
@@ -45,14 +46,9 @@ class ModelIdentity(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def title(self) -> str:
         """Return the name for tables and pages: without the address of a server."""
-        named, found_at, _ = self.name.partition("@http")
-        kind, _, model = named.partition(":")
-        if found_at and model:
-            return named
-        if not found_at and not model.startswith(("http:", "https:")):
-            return self.name
+        title = title_of_spec(self.name)
         known = self.args.get("model") or self.reported.get("id") or self.reported.get("model_id")
-        return f"{kind}:{known}" if known else kind
+        return f"{title}:{known}" if known and ":" not in title and title != self.name else title
 
     @property
     def key(self) -> str:
