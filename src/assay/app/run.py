@@ -298,9 +298,7 @@ class _RunParts(NamedTuple):
     """Keeps the run offline."""
 
 
-def _execute(
-    work: _RunParts, manifest: RunManifest, settings: Settings, observer: Observer
-) -> FinishedRun:
+def _execute(work: _RunParts, manifest: RunManifest, settings: Settings, observer: Observer) -> FinishedRun:
     values = settings.values
     # Other models of the same command may have run since it was prepared.
     manifest = msgspec.structs.replace(manifest, started=utc_now())

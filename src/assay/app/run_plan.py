@@ -172,7 +172,9 @@ def _read_prompt_file(given: str, problems: list[Problem]) -> PromptChoice | Non
         path = Path(name)
     else:
         label = path.stem
-    fix = "name a text file with a template, such as {question}, in UTF-8: --prompt FILE or --prompt NAME=FILE"
+    fix = (
+        "name a text file with a template, such as {question}, in UTF-8: --prompt FILE or --prompt NAME=FILE"
+    )
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:

@@ -114,6 +114,7 @@ class _Run:
         self.bug: Exception | None = None
         self._context: Context = copy_context()
         self._stack = ExitStack()
+        self._has_begun = False
 
     def prepare(self, datasets: tuple[str, ...], shared: SharedWork) -> None:
         """Open the model and compile the datasets; raise AssayError if that fails."""
@@ -122,11 +123,12 @@ class _Run:
 
     def execute(self) -> None:
         """Evaluate and close the model; keep an error instead of raising it."""
+        self._has_begun = True
         try:
             self._context.run(self._execute)
         except AssayError as error:
             self.error = error
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001
             # A bug: raised once the other runs have ended.
             error.add_note(f"while evaluating {self.planned.title}")
             self.bug = error
@@ -137,8 +139,9 @@ class _Run:
             self.finished = self.prepared.execute()
 
     def close(self) -> None:
-        """Close the model if the run was prepared and not executed."""
-        self._context.run(self._stack.close)
+        """Close the model if the run never began; otherwise its end closes it."""
+        if not self._has_begun:
+            self._context.run(self._stack.close)
 
 
 class _StoppableObserver(Observer):
@@ -147,7 +150,15 @@ class _StoppableObserver(Observer):
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
         self._is_stopped = False
-        for name in ("compiled", "downloading", "starting_over", "started", "preparing", "asking", "finished"):
+        for name in (
+            "compiled",
+            "downloading",
+            "starting_over",
+            "started",
+            "preparing",
+            "asking",
+            "finished",
+        ):
             setattr(self, name, getattr(observer, name))
 
     def stop(self) -> None:

@@ -1,4 +1,4 @@
-"""What several runs of one command have in common: compiled tables, and one local model over several prompts."""
+"""What several runs of one command share: compiled tables, and one local model over several prompts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class SharedWork:
         backend: Backend | None,
         benchmarks: Mapping[str, str] | None = None,
     ) -> list[CompiledDataset]:
-        """Return compiled datasets; tables that an earlier run compiled in the same way are not read again."""
+        """Return compiled datasets; a table that was compiled in the same way is not read again."""
         settings = task_settings(values, backend.card if backend else None)
         given = (values.table, values.meta, values.data_root, values.split, values.dialect, values.stream)
         key = digest((datasets, settings, given, dict(benchmarks or {})))

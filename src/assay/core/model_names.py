@@ -17,7 +17,7 @@ class NamedChoice(NamedTuple):
 
 
 def split_model_label(text: str) -> NamedChoice:
-    """Split `NAME=SPEC`. A specification may contain `=` itself, but only after its backend's colon or a path.
+    """Split `NAME=SPEC`. A specification may contain `=` too, but only after a colon, a slash or an `@`.
 
     `openai:m@http://host/v1?a=b` and `hf:/models/a=b` have no name; `small=hf:/models/a=b` has one.
     """

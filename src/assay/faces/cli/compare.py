@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from assay.faces.cli.options import resolve_runs_folder, runs_option
 if TYPE_CHECKING:
     from assay.app.compare import ComparisonWithFlips
     from assay.core.score import Score
-    from assay.results.comparison import Flip, RunComparison
+    from assay.results.comparison import Flip, Flips, RunComparison
 
 _ANSWER_CHARS = 60
 _NAME_CHARS = 16
@@ -69,16 +70,19 @@ def compare(
 ) -> Answer | None:
     """Compare runs sample by sample, and test whether differences are significant.
 
-    RUN is a folder, an id or a prefix of one; `last` is the latest. All runs are compared with the first. For
-    a single run, --methods ppl,gen compares its methods and --scorings 1,2 its scorings.
+    RUN is a folder, an id or a prefix of one, or a group of runs; `last` is the latest. All runs are compared
+    with the first. For a single run, --methods ppl,gen compares its methods and --scorings 1,2 its scorings.
     """
     from assay.app.compare import compare as compare_runs
     from assay.app.compare import find_scorings
+    from assay.app.run_groups import find_runs
     from assay.app.stored_runs import find_run
 
     root = resolve_runs_folder(runs_dir)
     chosen = _names(methods)
-    stored = [find_run(name, root) for name in runs]
+    # Methods and scorings are of a single run.
+    is_single = len(runs) == 1 and (scorings or len(chosen) > 1)
+    stored = [find_run(runs[0], root)] if is_single else find_runs(runs, root)
     if wanted := _names(scorings):
         stored = find_scorings(stored, wanted)
     found = compare_runs(stored, chosen, metric, n_flips)
@@ -113,6 +117,21 @@ def _show(compared: ComparisonWithFlips) -> None:
     from rich.markup import escape
 
     from assay.faces.cli.render import out
+    from assay.results.comparison_words import format_side_letter
+
+    comparison = compared.comparison
+    for at, side in enumerate(comparison.sides):
+        facts = dict.fromkeys((side.name, side.model, _format_folder(side.folder)))
+        out.print(f"[bold]{format_side_letter(at)}[/]  {escape('  '.join(facts))}", soft_wrap=True)
+    out.print()
+    show_differences(comparison, compared.flips)
+
+
+def show_differences(comparison: RunComparison, flips: Sequence[Flips] = ()) -> None:
+    """Print the paired differences between runs and their significance, with samples to look at."""
+    from rich.markup import escape
+
+    from assay.faces.cli.render import out
     from assay.results.comparison_words import (
         describe_difference,
         describe_left_out,
@@ -123,11 +142,6 @@ def _show(compared: ComparisonWithFlips) -> None:
         summarize_comparison,
     )
 
-    comparison = compared.comparison
-    for at, side in enumerate(comparison.sides):
-        facts = dict.fromkeys((side.name, side.model, _format_folder(side.folder)))
-        out.print(f"[bold]{format_side_letter(at)}[/]  {escape('  '.join(facts))}", soft_wrap=True)
-    out.print()
     heads = comparison.headlines
     if (overall := summarize_comparison(comparison)) is not None:
         out.print(escape(overall), soft_wrap=True)
@@ -137,14 +151,14 @@ def _show(compared: ComparisonWithFlips) -> None:
         out.print(f"[{style}]{name}:[/] {escape(describe_difference(one))}", soft_wrap=True)
     out.print()
     _show_tables(comparison)
-    for flips in (one for one in compared.flips if one.sides[0] == 0):
-        a, b = map(format_side_letter, flips.sides)
-        for right, wrong, ways in ((a, b, flips.only_first), (b, a, flips.only_second)):
+    for one in (each for each in flips if each.sides[0] == 0):
+        a, b = map(format_side_letter, one.sides)
+        for right, wrong, ways in ((a, b, one.only_first), (b, a, one.only_second)):
             if ways:
-                what = f"[bold]{escape(flips.task)} {escape(flips.method)}[/]"
+                what = f"[bold]{escape(one.task)} {escape(one.method)}[/]"
                 out.print(f"\n{what}: right in {right}, wrong in {wrong}", soft_wrap=True)
             for flip in ways:
-                _show_flip(flip, flips.sides)
+                _show_flip(flip, one.sides)
     for note in (*comparison.notes, *filter(None, map(describe_left_out, heads))):
         out.print(f"[yellow]{escape(note)}[/]", soft_wrap=True)
 

@@ -97,7 +97,8 @@ _OPTIONS = (
         multiple=True,
         metavar="[NAME=]MODEL",
         help="smollm2, hf:FOLDER, hf:ORG/NAME, hf:FILE.gguf, vllm:MODEL, openai:NAME@URL, anthropic:NAME, "
-        "gemini:NAME, tgi:@URL, triton:MODEL@URL, ultraeval:URL or mock. Repeatable; NAME appears in tables. [smollm2]",
+        "gemini:NAME, tgi:@URL, triton:MODEL@URL, ultraeval:URL or mock. NAME= names the model in tables. "
+        "Repeatable. [smollm2]",
     ),
     grouped_option(
         "Model",

@@ -10,7 +10,9 @@ from assay.core.errors import Problem, UsageError
 from assay.core.model_names import NamedChoice
 
 
-def expand_flags(flags: Mapping[str, Any], parse_args: Callable[[Sequence[str]], dict[str, str]]) -> list[dict[str, Any]]:
+def expand_flags(
+    flags: Mapping[str, Any], parse_args: Callable[[Sequence[str]], dict[str, str]]
+) -> list[dict[str, Any]]:
     """Return the flags of each run of a command: each model with each prompt, the models in the outer order.
 
     `parse_args` parses the values of `--model-arg`.
@@ -54,7 +56,9 @@ def _build_flags(
 def require_one_run(expanded: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return the flags of a command that takes one model and one prompt."""
     if len(expanded) > 1:
-        what = f"the options name {len(expanded)} combinations of model and prompt, and this command takes one"
+        what = (
+            f"the options name {len(expanded)} combinations of model and prompt, and this command takes one"
+        )
         fix = "give -m and --prompt or --template once; `assay run` takes several"
         raise UsageError(Problem("GROUP-002", what, fix))
     return expanded[0]
