@@ -149,8 +149,9 @@ def show_differences(comparison: RunComparison, flips: Sequence[Flips] = ()) -> 
         style = "bold" if one.is_real else "default"
         name = f"{escape(format_compared_label(one))} {escape(format_compared_method(one))}"
         out.print(f"[{style}]{name}:[/] {escape(describe_difference(one))}", soft_wrap=True)
-    out.print()
-    _show_tables(comparison)
+    if heads:
+        out.print()
+        _show_tables(comparison)
     for one in (each for each in flips if each.sides[0] == 0):
         a, b = map(format_side_letter, one.sides)
         for right, wrong, ways in ((a, b, one.only_first), (b, a, one.only_second)):

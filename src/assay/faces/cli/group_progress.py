@@ -36,7 +36,8 @@ class GroupObservers:
         self._way = way
         self._shows_plan = shows_plan
         self._panel = _GroupPanel([one.title for one in plan]) if can_draw(way) else None
-        self._shown: set[str | None] = set()
+        self._shown_models: set[str] = set()
+        self._shown_prompts: set[str | None] = set()
         self._opened: list[TerminalObserver] = []
 
     def __enter__(self) -> GroupObservers:
@@ -60,14 +61,20 @@ class GroupObservers:
         """Print the model, and how the datasets are read unless an earlier run has shown the same."""
         if not self._shows_plan:
             return
-        form = "in its chat template" if compiled[0].task.spec.settings["form"] == "chat" else "as plain text"
-        name = escape(planned.model) + ("" if planned.model == card.name else f" ({escape(card.name)})")
-        out.print(f"[bold]model[/]  {name}, prompts {form}", soft_wrap=True)
-        if planned.prompt not in self._shown:
-            self._shown.add(planned.prompt)
+        self._show_model(planned, compiled, card)
+        if planned.prompt not in self._shown_prompts:
+            self._shown_prompts.add(planned.prompt)
             if planned.prompt is not None:
                 out.print(f"[bold]prompt[/] {escape(planned.prompt)}", soft_wrap=True)
             show_all_compiled(compiled, tasks)
+
+    def _show_model(self, planned: PlannedRun, compiled: Sequence[CompiledDataset], card: ModelCard) -> None:
+        if planned.model in self._shown_models:
+            return
+        self._shown_models.add(planned.model)
+        form = "in its chat template" if compiled[0].task.spec.settings["form"] == "chat" else "as plain text"
+        name = escape(planned.model) + ("" if planned.model == card.name else f" ({escape(card.name)})")
+        out.print(f"[bold]model[/]  {name}, prompts {form}", soft_wrap=True)
 
     def open_view(self, planned: PlannedRun, manifest: RunManifest, folder: Path) -> View | None:
         """Return the view of a run: a line of the panel on a terminal."""

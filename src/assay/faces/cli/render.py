@@ -89,9 +89,14 @@ def _cut(text: str) -> str:
 
 
 def _console(*, stderr: bool = False) -> Console:
-    console = Screen(stderr=stderr, highlight=False)
+    # Texts such as `openai:x: failed` are no emoji codes.
+    console = Screen(stderr=stderr, highlight=False, emoji=False)
     # A pipe or a file has no width; a table truncated to 80 columns would lose its numbers.
-    return console if console.is_terminal else Screen(stderr=stderr, highlight=False, width=_PIPE_WIDTH)
+    return (
+        console
+        if console.is_terminal
+        else Screen(stderr=stderr, highlight=False, emoji=False, width=_PIPE_WIDTH)
+    )
 
 
 out = _console()

@@ -151,16 +151,16 @@ def label_rows(runs: Sequence[IndexedRun], model_names: Mapping[str, str]) -> li
     """Return the label of each run's row; None if the model itself identifies it, wherever it is served.
 
     A run without a label takes the registered name of its model, or the label that other runs give the
-    model, if that is one label.
+    same model at the same address, if that is one label.
     """
     own = [run.label or model_names.get(run.model.name) for run in runs]
     labels: dict[str, set[str]] = {}
     for run, label in zip(runs, own, strict=True):
         if label is not None:
-            labels.setdefault(run.model.key, set()).add(label)
+            labels.setdefault(run.model.digest, set()).add(label)
 
     def find_label(run: IndexedRun, label: str | None) -> str | None:
-        others = labels.get(run.model.key, set())
+        others = labels.get(run.model.digest, set())
         return min(others) if label is None and len(others) == 1 else label
 
     return [find_label(run, label) for run, label in zip(runs, own, strict=True)]
