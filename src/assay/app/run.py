@@ -95,6 +95,9 @@ class Observer:
     def finished(self, run: FinishedRun) -> None:
         """Handle the result."""
 
+    def failed(self) -> None:
+        """Handle the end of a run by an error, while other runs of the same command continue."""
+
 
 class FinishedRun(msgspec.Struct, frozen=True):
     """A complete run."""

@@ -12,7 +12,7 @@ from assay.core.errors import StoreError, UsageError
 from assay.results.comparison import RunComparison
 from assay.results.group_table import GroupRow
 from assay.results.read import StoredRun
-from assay.results.run_group import PAGE, StoredGroup, find_latest_group, is_group_folder, list_group_folders
+from assay.results.run_group import PAGE, StoredGroup, find_group_folder, find_latest_group, is_group_folder
 
 LAST = "last"
 _MOST_ON_PAGE = 8
@@ -41,16 +41,8 @@ def find_group(name: str, root: Path) -> StoredGroup | None:
 
     None if the name is not that of a group.
     """
-    if is_group_folder(Path(name)):
-        return StoredGroup(Path(name))
-    if name == LAST:
-        latest = find_latest_group(root)
-        return None if latest is None else StoredGroup(latest)
-    matching = [folder for folder in list_group_folders(root) if folder.name.startswith(name)]
-    exact = [folder for folder in matching if folder.name == name]
-    if len(exact or matching) != 1:
-        return None
-    return StoredGroup((exact or matching)[0])
+    folder = find_latest_group(root) if name == LAST else find_group_folder(name, root)
+    return None if folder is None else StoredGroup(folder)
 
 
 def find_runs(names: Sequence[str], root: Path) -> list[StoredRun]:
@@ -80,6 +72,12 @@ def _read_runs(group: StoredGroup) -> list[StoredRun | None]:
             # The run failed before it began, or its folder was removed.
             runs.append(None)
     return runs
+
+
+def find_compared_folders(name: str, root: Path) -> list[Path]:
+    """Return the folders of a group's runs; empty if the name is not that of a group."""
+    group = None if name == LAST and not is_group_folder(Path(name)) else find_group(name, root)
+    return [] if group is None else [run.path for run in _read_runs(group) if run is not None]
 
 
 def read_group(group: StoredGroup) -> GroupResult:

@@ -33,6 +33,12 @@ _PATIENCE_S = 5.0
 """How long Ctrl-C waits for runs on other threads, which stop at their next answer."""
 
 
+_PASSED_ON = (
+    *("compiled", "downloading", "starting_over", "started", "preparing", "asking", "finished", "failed"),
+)
+"""Events that only the observer of a run handles."""
+
+
 class EndedRun(NamedTuple):
     """A run of a group at its end."""
 
@@ -128,10 +134,12 @@ class _Run:
             self._context.run(self._execute)
         except AssayError as error:
             self.error = error
+            self.observer.failed()
         except Exception as error:  # noqa: BLE001
             # A bug: raised once the other runs have ended.
             error.add_note(f"while evaluating {self.planned.title}")
             self.bug = error
+            self.observer.failed()
 
     def _execute(self) -> None:
         assert self.prepared is not None
@@ -150,15 +158,7 @@ class _StoppableObserver(Observer):
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
         self._is_stopped = False
-        for name in (
-            "compiled",
-            "downloading",
-            "starting_over",
-            "started",
-            "preparing",
-            "asking",
-            "finished",
-        ):
+        for name in _PASSED_ON:
             setattr(self, name, getattr(observer, name))
 
     def stop(self) -> None:

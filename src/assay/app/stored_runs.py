@@ -10,7 +10,7 @@ from assay.core.origin import Origin
 from assay.core.run import RunManifest
 from assay.core.score import Metric
 from assay.results.read import StoredRun, list_readable_runs, list_run_folders
-from assay.results.run_group import GROUP, StoredGroup
+from assay.results.run_group import StoredGroup, find_group_folder
 from assay.results.store import MANIFEST
 from assay.results.subset_families import select_headline_metrics
 
@@ -61,8 +61,8 @@ def find_run(name: str, root: Path) -> StoredRun:
     matching = [folder for folder in folders if folder.name.startswith(name)]
     if len(matching) == 1:
         return StoredRun(matching[0])
-    if (Path(name) / GROUP).is_file() or (root / name / GROUP).is_file():
-        raise _build_group_error(Path(name) if (Path(name) / GROUP).is_file() else root / name)
+    if (group := find_group_folder(name, root)) is not None:
+        raise _build_group_error(group)
     if len(matching) > 1:
         what = f"several runs begin with {name!r}: {listing(folder.name for folder in matching)}"
     else:

@@ -126,6 +126,18 @@ def list_group_folders(root: Path) -> list[Path]:
     return [folder for _, folder in sorted(found)]
 
 
+def find_group_folder(name: str, root: Path) -> Path | None:
+    """Return the folder of a group by its path, its id or a prefix that begins no run; None without one."""
+    if is_group_folder(Path(name)):
+        return Path(name)
+    folders = {folder.name: folder for folder in list_group_folders(root)}
+    if name in folders or not name:
+        return folders.get(name)
+    matching = [folder for known, folder in folders.items() if known.startswith(name)]
+    is_run = any(folder.name.startswith(name) for folder in list_run_folders(root))
+    return matching[0] if len(matching) == 1 and not is_run else None
+
+
 def find_latest_group(root: Path) -> Path | None:
     """Return the folder of the latest group; None if a run is newer."""
     groups = list_group_folders(root)

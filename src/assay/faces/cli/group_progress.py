@@ -33,7 +33,9 @@ class GroupObservers:
 
     def __init__(self, way: ProgressMode, plan: Sequence[PlannedRun], *, shows_plan: bool) -> None:
         """`shows_plan`: print how Assay interprets the datasets, once for each prompt."""
-        self._way = way
+        self.way = way
+        self.shows_lines = way in ("auto", "lines")
+        """Whether messages for people appear on standard error."""
         self._shows_plan = shows_plan
         self._panel = _GroupPanel([one.title for one in plan]) if can_draw(way) else None
         self._shown_models: set[str] = set()
@@ -80,20 +82,26 @@ class GroupObservers:
         """Return the view of a run: a line of the panel on a terminal."""
         if self._panel is not None:
             return _PanelLine(self._panel, planned.title)
-        return open_view(self._way, manifest, folder, planned.title)
+        return open_view(self.way, manifest, folder, planned.title)
 
 
 class _MemberObserver(TerminalObserver):
     """Shows one run of several."""
 
     def __init__(self, group: GroupObservers, planned: PlannedRun) -> None:
-        super().__init__(group._way)
+        super().__init__(group.way)
         self._group = group
         self._planned = planned
 
     def compiled(self, compiled: Sequence[CompiledDataset], tasks: Sequence[Task], card: ModelCard) -> None:
         """Show the model, and once for each prompt how Assay interprets the datasets."""
         self._group.show_compiled(self._planned, compiled, tasks, card)
+
+    def failed(self) -> None:
+        """Print that the run failed; its error follows when the others have ended."""
+        super().failed()
+        if self._group.shows_lines:
+            err.print(f"[red]{escape(self._planned.title)} failed; the other runs continue[/]")
 
     def _open_view(self, manifest: RunManifest, folder: Path) -> View | None:
         return self._group.open_view(self._planned, manifest, folder)

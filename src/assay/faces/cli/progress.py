@@ -133,6 +133,10 @@ class TerminalObserver(Observer):
         """Remove the panel."""
         self._stop()
 
+    def failed(self) -> None:
+        """Remove the panel."""
+        self._stop()
+
     def _stop(self) -> None:
         if self._view is not None:
             self._view.close()
