@@ -88,8 +88,9 @@ def read_group(group: StoredGroup) -> GroupResult:
         GroupRow(
             member.model if run is None else run.manifest.model_title,
             member.prompt if run is None else run.manifest.prompt,
-            None if run is None or not found else run.manifest,
+            None if run is None else run.manifest,
             found,
+            "failed" if member.problems or run is None else str(run.manifest.status),
         )
         for member, run, found in zip(group.group.runs, runs, metrics, strict=True)
     ]

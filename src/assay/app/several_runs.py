@@ -95,7 +95,7 @@ def _place_runs(plan: Sequence[PlannedRun]) -> tuple[Path | None, list[PlannedRu
     require_writable(Path(out))
     names: list[str] = []
     for one in plan:
-        name = slug(one.title) or "run"
+        name = slug(f"{one.model}-{one.prompt}" if one.prompt else one.model) or "run"
         # Two names can become one where a file system does not allow their characters.
         names.append(f"{name}-{len(names) + 1}" if name.casefold() in map(str.casefold, names) else name)
     require_free_folder(Path(out), names)

@@ -21,8 +21,10 @@ class GroupRow(NamedTuple):
     model: str
     prompt: str | None
     manifest: RunManifest | None
-    """None: the run failed."""
+    """None: the run never began."""
     metrics: Sequence[Metric] = ()
+    state: str = "complete"
+    """Shown instead of a score while there is none: the run's status, or `failed`."""
 
 
 class GroupTable(NamedTuple):
@@ -61,6 +63,12 @@ def build_group_table(runs: Sequence[GroupRow], letters: Sequence[str]) -> Group
         [_format_cell(run, found.get(column)) for column in columns]
         for run, found in zip(runs, values, strict=True)
     ]
+    if not columns:
+        return GroupTable(
+            [*headings, "status"],
+            [[*name, run.state] for name, run in zip(names, runs, strict=True)],
+            len(headings) + 1,
+        )
     if len(columns) <= _MOST_COLUMNS:
         titles = [f"{task}\n{method}" for task, method in columns]
         rows = [[*name, *own] for name, own in zip(names, cells, strict=True)]
@@ -82,8 +90,8 @@ def _collect_values(run: GroupRow) -> Mapping[tuple[str, str], Metric]:
 
 
 def _format_cell(run: GroupRow, metric: Metric | None) -> str:
-    if run.manifest is None:
-        return "failed"
+    if not run.metrics:
+        return run.state
     if metric is None:
         return NOT_KNOWN
     interval = format_metric_interval(metric)

@@ -66,7 +66,7 @@ def show_group(result: GroupResult, page: Path | None) -> None:
     """Print the scores of a group's runs, their paired differences, and where the pages are."""
     letters = iter(map(format_side_letter, range(len(result.compared))))
     is_compared = result.comparison is not None
-    sides = [next(letters) if is_compared and row.manifest is not None else "" for row in result.rows]
+    sides = [next(letters) if is_compared and row.metrics else "" for row in result.rows]
     table = build_group_table(result.rows, sides)
     out.print()
     print_table(simple_table(table.headings, table.rows, n_left=table.n_names))
@@ -77,7 +77,7 @@ def show_group(result: GroupResult, page: Path | None) -> None:
         out.print(f"[yellow]not compared: {escape(note)}[/]", soft_wrap=True)
     out.print()
     for row, folder in zip(result.rows, result.group.folders, strict=True):
-        if row.manifest is not None:
+        if row.manifest is not None and row.metrics:
             title = f"[dim]report[/]  {escape(row.manifest.title)}: {escape(str(folder / 'report.html'))}"
             out.print(title, soft_wrap=True)
     if page is not None:
