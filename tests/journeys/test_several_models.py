@@ -78,7 +78,7 @@ def test_names_of_the_group_and_of_the_latest_command() -> None:
             f"A  a  {group['runs'][0]['run']['folder']}",
             f"B  b  {group['runs'][1]['run']['folder']}",
         ]
-    code, what, fix = error_of(assay("explain", group["id"], "row:1"))
+    code, _, fix = error_of(assay("explain", group["id"], "row:1"))
     assert code == "GROUP-007"
     assert group["runs"][1]["run"]["id"] in fix
     assert assay("explain", "last", "row:1").status == 0, "one run is needed: the latest one"
@@ -103,8 +103,10 @@ def test_models_times_prompts() -> None:
     assert first["contexts"] == ["Please: 1+1=\n1 or 2?"]
     shown = assay("report")
     assert "data: the prompt template differs" in shown.out
-    board = assay("leaderboard")
-    assert "prompt terse" in " ".join(board.out.split())
+    board = json.loads(assay("leaderboard", "--json").out)["board"]
+    labels = ["data (prompt kind)", "data (prompt terse)"]
+    assert sorted(one["label"] for one in board["columns"]) == labels
+    assert len(board["models"]) == 2
 
 
 def test_prompts_of_one_model_need_no_model_column() -> None:
@@ -148,16 +150,17 @@ def test_servers_work_side_by_side_and_addresses_are_not_shown() -> None:
         command = ("-m", f"openai:m@{one.url}", "-m", f"new=openai:m@{two.url}", "--concurrency", "1")
         shown = assay("run", "data.csv", *command, "-m", "mock", "--out", "runs")
         assert shown.status == 0, shown.err
-        table = shown.out[shown.out.index("95") :]
-        assert "openai:m" in table
-        assert "http://" not in shown.out[shown.out.index("model", 300) :]
+        assert "A  openai:m" in shown.out
+        assert "http://" not in shown.out
         assert len(one.bodies) == len(two.bodies) == 12
     for form in ("table", "latex", "csv", "markdown"):
         board = assay("leaderboard", "runs", "--format", form).out
         assert "http://" not in board.replace("percent", "")
         assert "new" in board
     for page in ("compare.html", "openai-m/report.html"):
-        title = Path("runs", page).read_text(encoding="utf-8").partition("<title>")[2].partition("</title>")[0]
+        title = (
+            Path("runs", page).read_text(encoding="utf-8").partition("<title>")[2].partition("</title>")[0]
+        )
         assert "openai:m" in title
         assert "http" not in title
 
@@ -269,4 +272,4 @@ def test_ctrl_c_stops_every_run_and_the_same_command_resumes(workdir: Path) -> N
 
 def test_other_commands_take_one_model_and_one_prompt() -> None:
     assert error_of(assay("check", "data.csv", "-m", "mock", "-m", "smollm2"))[0] == "GROUP-002"
-    assert assay("check", "data.csv", "--prompt", "terse.txt").status == 0
+    assert assay("check", "data.csv", "-m", "mock", "--prompt", "terse.txt").status == 0

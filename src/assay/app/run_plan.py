@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from assay.app.settings import Settings
+from assay.app.settings import RunSettings, Settings
+from assay.backends.registry import SERVERS
 from assay.core.errors import Problem, UsageError, listing, suggest_name
 from assay.core.model_names import NamedChoice, find_label_fault, split_model_label, title_of_spec
 from assay.core.origin import Origin
@@ -47,6 +48,32 @@ def plan_run(settings: Settings) -> PlannedRun:
     """Return the plan of one run."""
     values = settings.values
     return PlannedRun(values.label or title_of_spec(values.model), values.prompt_label, settings)
+
+
+def plan_runs(settings: Sequence[Settings]) -> list[PlannedRun]:
+    """Return the plan of several runs.
+
+    If only some models are on servers, `--concurrency` and `--batch` apply to those, and `--workers` and
+    `--on` to the others.
+    """
+    are_served = [is_served(one.values.model) for one in settings]
+    if len(set(are_served)) > 1:
+        settings = [
+            one.with_values(_keep_own_settings(one.values, served=served))
+            for one, served in zip(settings, are_served, strict=True)
+        ]
+    return list(map(plan_run, settings))
+
+
+def is_served(model: str) -> bool:
+    """Return whether a model is on a server."""
+    return model.partition(":")[0] in SERVERS
+
+
+def _keep_own_settings(values: RunSettings, *, served: bool) -> RunSettings:
+    if served:
+        return msgspec.structs.replace(values, workers=None, on=None)
+    return msgspec.structs.replace(values, concurrency=None, batch=False)
 
 
 def place_in_folder(planned: PlannedRun, folder: Path, name: str) -> PlannedRun:

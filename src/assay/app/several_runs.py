@@ -19,9 +19,8 @@ import msgspec
 from assay.app.offline.watch import deferring_seal, offline_switches
 from assay.app.run import FinishedRun, Observer, PreparedRun, prepare_run
 from assay.app.run_names import slug, utc_now
-from assay.app.run_plan import PlannedRun, place_in_folder
+from assay.app.run_plan import PlannedRun, is_served, place_in_folder
 from assay.app.shared_work import SharedWork
-from assay.backends.registry import SERVERS
 from assay.core.errors import AssayError, Problem, UsageError
 from assay.core.tally import Tally
 from assay.results.output_folder import require_writable
@@ -276,8 +275,8 @@ def _divide_into_lanes(runs: Sequence[_Run]) -> list[list[_Run]]:
     served: dict[Any, list[_Run]] = {}
     for one in runs:
         values = one.planned.settings.values
-        is_served = values.model.partition(":")[0] in SERVERS and values.stage != "score"
-        lane = served.setdefault(one.planned.model, []) if is_served else local
+        needs_server = is_served(values.model) and values.stage != "score"
+        lane = served.setdefault(one.planned.model, []) if needs_server else local
         lane.append(one)
     return [local, *served.values()]
 

@@ -26,7 +26,8 @@ def test_models_are_rows_and_what_has_no_score_says_why(workdir: Path) -> None:
     table = build_group_table(rows, ["A", "", "B"])
     assert table.headings == ["", "model", "d0\ngen"]
     value = table.rows[0][2]
-    assert value.endswith(")") and "–" in value
+    assert value.endswith(")")
+    assert "–" in value
     assert table.rows == [["A", "a", value], ["", "b", "failed"], ["B", "c", value]]
 
 

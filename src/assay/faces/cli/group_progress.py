@@ -15,6 +15,7 @@ from assay.app.progress import ProgressGauge, RunProgress
 from assay.app.run_plan import PlannedRun
 from assay.core.compilation import CompiledDataset
 from assay.core.model import ModelCard
+from assay.core.model_names import title_of_spec
 from assay.core.run import RunManifest
 from assay.core.tally import Tally
 from assay.core.task import Task
@@ -75,7 +76,8 @@ class GroupObservers:
             return
         self._shown_models.add(planned.model)
         form = "in its chat template" if compiled[0].task.spec.settings["form"] == "chat" else "as plain text"
-        name = escape(planned.model) + ("" if planned.model == card.name else f" ({escape(card.name)})")
+        title = title_of_spec(card.name)
+        name = escape(planned.model) + ("" if planned.model == title else f" ({escape(title)})")
         out.print(f"[bold]model[/]  {name}, prompts {form}", soft_wrap=True)
 
     def open_view(self, planned: PlannedRun, manifest: RunManifest, folder: Path) -> View | None:

@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from assay.app.allowed_failures import is_failed, read_allowed_failures
 from assay.app.run_groups import GroupResult, read_group, write_group_page
-from assay.app.run_plan import plan_run
+from assay.app.run_plan import plan_runs
 from assay.app.settings import Settings
 from assay.app.several_runs import FinishedGroup, run_several
 from assay.core.errors import AssayError, Problem
@@ -37,7 +37,7 @@ def run_group(
 
     2 if a run failed, 3 if too many samples of a complete one failed, otherwise 0.
     """
-    plan = [plan_run(one) for one in settings]
+    plan = plan_runs(settings)
     with download_bars(progress), GroupObservers(progress, plan, shows_plan=not is_json) as observers:
         finished = run_several(datasets, plan, observers.observe)
     result = read_group(StoredGroup(finished.folder))
