@@ -293,8 +293,8 @@ def _begin_group(place: Path | None, runs: Sequence[_Run]) -> tuple[Path, RunGro
         id_ = one.prepared.manifest.id
         ids.append(id_)
         values = one.planned.settings.values
-        folder = Path(values.out).name if values.out else f"../{id_}"
-        members.append(GroupMember(id_, folder, one.planned.model, one.planned.prompt))
+        relative = Path(values.out).name if values.out else f"../{id_}"
+        members.append(GroupMember(id_, relative, one.planned.model, one.planned.prompt))
     assert runs[0].prepared is not None
     families = group_by_family(runs[0].prepared.manifest.tasks)
     title = families[0].name if len(families) == 1 else f"{families[0].name}+{len(families) - 1}"

@@ -32,5 +32,7 @@ def test_a_model_has_one_key_on_all_servers_if_it_is_known() -> None:
     assert one.digest != other.digest, "the cache of one server is not that of another"
     reports = ModelIdentity("openai", "openai:m@http://b/v1", server="reports", reported={"root": "tuned"})
     assert reports.key != one.key, "the servers report different models"
-    unknown = [ModelIdentity("ultraeval", f"ultraeval:http://{host}/infer", server="unknown") for host in "ab"]
+    unknown = [
+        ModelIdentity("ultraeval", f"ultraeval:http://{host}/infer", server="unknown") for host in "ab"
+    ]
     assert unknown[0].key != unknown[1].key

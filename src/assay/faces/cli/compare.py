@@ -152,14 +152,14 @@ def show_differences(comparison: RunComparison, flips: Sequence[Flips] = ()) -> 
     if heads:
         out.print()
         _show_tables(comparison)
-    for one in (each for each in flips if each.sides[0] == 0):
-        a, b = map(format_side_letter, one.sides)
-        for right, wrong, ways in ((a, b, one.only_first), (b, a, one.only_second)):
+    for found in (one for one in flips if one.sides[0] == 0):
+        a, b = map(format_side_letter, found.sides)
+        for right, wrong, ways in ((a, b, found.only_first), (b, a, found.only_second)):
             if ways:
-                what = f"[bold]{escape(one.task)} {escape(one.method)}[/]"
+                what = f"[bold]{escape(found.task)} {escape(found.method)}[/]"
                 out.print(f"\n{what}: right in {right}, wrong in {wrong}", soft_wrap=True)
             for flip in ways:
-                _show_flip(flip, one.sides)
+                _show_flip(flip, found.sides)
     for note in (*comparison.notes, *filter(None, map(describe_left_out, heads))):
         out.print(f"[yellow]{escape(note)}[/]", soft_wrap=True)
 

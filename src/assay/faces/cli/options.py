@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -511,11 +512,16 @@ def _resolve_flags(flags: dict[str, Any]) -> Settings:
         if value is not None:
             flags["dataset_args"] = {**(flags["dataset_args"] or {}), name: value}
     given = {name: None if value == () else value for name, value in flags.items()}
-    return resolve_settings(given, os.environ, Path.cwd(), _format_flag)
+    is_named_prompt = flags.get("prompt_label") is not None
+    return resolve_settings(
+        given, os.environ, Path.cwd(), partial(_format_flag, is_named_prompt=is_named_prompt)
+    )
 
 
-def _format_flag(name: str) -> str:
+def _format_flag(name: str, *, is_named_prompt: bool) -> str:
     """Return the flag of a setting, or of a key of `table` given as `table.KEY`."""
+    if is_named_prompt and name == "table.template":
+        return "--prompt or --template"
     key = name.removeprefix("table.")
     flag = _FLAGS_OF_KEYS.get(key, key) if key != name else name
     return "--" + flag.replace("_", "-")

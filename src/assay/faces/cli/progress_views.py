@@ -150,7 +150,7 @@ class _LineView:
 
     every_s = _LINE_EVERY_S
 
-    def __init__(self, title: str) -> None:
+    def __init__(self, title: str = "") -> None:
         self._title = f"{title}: " if title else ""
         self._written = _RepeatedWriter(self.every_s, self._write)
 

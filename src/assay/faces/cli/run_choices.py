@@ -24,7 +24,7 @@ def expand_flags(
     args = parse_args(rest.pop("model_args", ()))
     if not models or isinstance(models, str):
         # The model is that of another system's command, of a settings file, or the default.
-        named = [NamedChoice(label, models or "")]
+        named = [NamedChoice(label, models if isinstance(models, str) else "")]
         divided = [args]
     else:
         named = name_models(models, label)
