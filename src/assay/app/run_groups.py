@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from assay.app.compare import compare, write_comparison
+from assay.app.compare import compare, write_known_comparison
 from assay.app.stored_runs import find_run
 from assay.core.errors import StoreError, UsageError
 from assay.results.comparison import RunComparison
@@ -109,5 +109,5 @@ def write_group_page(result: GroupResult) -> Path | None:
     if result.comparison is None or len(result.compared) > _MOST_ON_PAGE:
         return None
     page = result.folder / PAGE
-    write_comparison(result.compared, (), None, page)
+    write_known_comparison(result.comparison, result.compared, page)
     return page
