@@ -272,4 +272,7 @@ def test_ctrl_c_stops_every_run_and_the_same_command_resumes(workdir: Path) -> N
 
 def test_other_commands_take_one_model_and_one_prompt() -> None:
     assert error_of(assay("check", "data.csv", "-m", "mock", "-m", "smollm2"))[0] == "GROUP-002"
+    scored = error_of(assay("run", "data.csv", *TWO, "--stage", "score", "--answers-from", "last"))
+    assert scored[:1] == ("GROUP-002",)
+    assert error_of(assay("run", "data.csv", "--label", "http://host"))[0] == "GROUP-002"
     assert assay("check", "data.csv", "-m", "mock", "--prompt", "terse.txt").status == 0

@@ -56,6 +56,10 @@ def plan_runs(settings: Sequence[Settings]) -> list[PlannedRun]:
     If only some models are on servers, `--concurrency` and `--batch` apply to those, and `--workers` and
     `--on` to the others.
     """
+    if settings[0].values.answers_from is not None:
+        what = f"--answers-from names the answers of one run, but the command has {len(settings)} runs"
+        fix = "omit it: --stage score finds the latest answers of each model and prompt"
+        raise UsageError(Problem(LABEL_CODE, what, fix))
     are_served = [is_served(one.values.model) for one in settings]
     if len(set(are_served)) > 1:
         settings = [
@@ -100,6 +104,12 @@ def name_models(models: Sequence[str], label: str | None) -> list[NamedChoice]:
     if problems:
         raise UsageError(problems)
     return named
+
+
+def require_label(label: str) -> None:
+    """Raise GROUP-002 if a label cannot name a model."""
+    if problems := list(_check_label(NamedChoice(label, "the model"))):
+        raise UsageError(problems)
 
 
 def _apply_label(one: NamedChoice, label: str, *, n_models: int) -> NamedChoice:

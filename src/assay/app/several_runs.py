@@ -270,12 +270,14 @@ def _execute_in_order(lane: Sequence[_Run]) -> None:
 
 
 def _divide_into_lanes(runs: Sequence[_Run]) -> list[list[_Run]]:
-    """Return the runs of local models, and those of each model on a server."""
+    """Return the runs that need this machine's memory, and those of each model on a server."""
     local: list[_Run] = []
     served: dict[Any, list[_Run]] = {}
     for one in runs:
         values = one.planned.settings.values
-        needs_server = is_served(values.model) and values.stage != "score"
+        # A local judge would be loaded by every thread at once.
+        has_local_judge = values.judge is not None and not is_served(values.judge)
+        needs_server = is_served(values.model) and values.stage != "score" and not has_local_judge
         lane = served.setdefault(one.planned.model, []) if needs_server else local
         lane.append(one)
     return [local, *served.values()]

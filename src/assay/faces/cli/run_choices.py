@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from assay.app.run_plan import PromptChoice, divide_model_args, name_models, read_prompts
+from assay.app.run_plan import PromptChoice, divide_model_args, name_models, read_prompts, require_label
 from assay.core.errors import Problem, UsageError
 from assay.core.model_names import NamedChoice
 
@@ -23,6 +23,8 @@ def expand_flags(
     prompts = read_prompts(rest.pop("prompt", None) or (), _list_values(rest.pop("template", None)))
     args = parse_args(rest.pop("model_args", ()))
     if not models or isinstance(models, str):
+        if label is not None:
+            require_label(label)
         # The model is that of another system's command, of a settings file, or the default.
         named = [NamedChoice(label, models if isinstance(models, str) else "")]
         divided = [args]

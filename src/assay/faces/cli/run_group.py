@@ -22,12 +22,11 @@ from assay.faces.cli.group_progress import GroupObservers
 from assay.faces.cli.json_output import FAULT, Answer
 from assay.faces.cli.progress_views import ProgressMode, download_bars
 from assay.faces.cli.render import out, print_table, show_error, show_failures, show_notes, simple_table
+from assay.faces.cli.run import FAILED_SAMPLES
 from assay.results.comparison_words import format_side_letter, render_comparison
 from assay.results.group_table import build_group_table
 from assay.results.rows import markdown_table
 from assay.results.run_group import PAGE, StoredGroup
-
-FAILED_SAMPLES = 3
 
 
 def run_group(
