@@ -50,7 +50,7 @@ def build_comparison_notes(
     for note, affected in notes.items():
         yield f"{affected[0] if len(affected) == 1 else f'{len(affected)} tasks'}: {note}"
     if first.judge != second.judge:
-        judges = (one.judge.name if one.judge else "none" for one in (first, second))
+        judges = (one.judge.title if one.judge else "none" for one in (first, second))
         yield f"judges differ: {_format_both(names, *judges)}"
 
 

@@ -329,7 +329,7 @@ def _build_listed_run(name: str, manifest: RunManifest, metrics: Sequence[Metric
         str(manifest.status),
         0.0,
         model=manifest.title,
-        judge=None if manifest.judge is None else manifest.judge.name,
+        judge=None if manifest.judge is None else manifest.judge.title,
         datasets=tuple(family.name for family in group_by_family(manifest.tasks)),
         started=manifest.started,
         finished=manifest.finished,

@@ -303,7 +303,7 @@ def _conditions(run: IndexedRun, place: _RunDataset, metric: Metric) -> Conditio
         shots=shared(task.shots.get(metric.method, "0") for task in tasks),
         fidelity=shared(_unquote_setting(task.settings.get("fidelity", "")) for task in tasks),
         windows=shared(_unquote_setting(task.settings.get("windows", "")) for task in tasks),
-        judge="" if run.judge is None else f"{run.judge.name} {run.judge.digest[:6]}",
+        judge="" if run.judge is None else f"{run.judge.title} {run.judge.key[:6]}",
         prompt=run.prompt or "",
     )
 
