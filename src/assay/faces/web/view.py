@@ -105,8 +105,10 @@ class Viewer:
 
 def _name_compared_runs(runs: ViewedRuns, settings: ViewSettings) -> list[str]:
     """Return the names of the runs to compare on the first page; empty to open the list of runs."""
+    if not settings.compares:
+        return []
     folders = runs.list_runs().folders
-    if not settings.compares or not 1 < len(folders) <= MOST_SIDES:
+    if not 1 < len(folders) <= MOST_SIDES:
         return []
     order = [folder.resolve() for folder in settings.runs]
     return sorted(folders, key=lambda name: order.index(folders[name].resolve()))
