@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from assay.app.run_groups import find_compared_folders
+from assay.faces.web.view import Viewer, ViewSettings
 from cli import assay, error_of
 from fakes.openai_server import Body, failing, saying, serving
 
@@ -87,6 +89,18 @@ def test_names_of_the_group_and_of_the_latest_command() -> None:
     assert "model c" in assay("report").out, "the latest command had one model"
     assert error_of(assay("compare", "last"))[0] == "COMPARE-003"
     assert assay("compare", group["id"], "last").out.splitlines()[2].startswith("C  c  ")
+
+
+def test_the_viewer_opens_with_the_comparison_of_a_group() -> None:
+    group = group_of("run", "data.csv", *TWO)
+    folders = find_compared_folders(group["id"], Path("runs"))
+    viewer = Viewer(ViewSettings(tuple(folders), port=0, compares=True))
+    names = [one["run"]["id"] for one in group["runs"]]
+    try:
+        assert viewer.address.endswith(f"/compare?run={names[0]}&run={names[1]}")
+    finally:
+        viewer.close()
+    assert find_compared_folders("runs", Path("runs")) == []
 
 
 def test_models_times_prompts() -> None:
