@@ -84,16 +84,19 @@ def compare_view(
     `names`: the names by which a page requests the runs from a server.
     """
     chosen, _ = pair_runs_with_methods(runs, methods)
+    called = {run.path: name for run, name in zip(runs, names, strict=True)} if names else {}
+    comparison = compare(runs, methods, metric).comparison
+    return CompareView(comparison, _open_views(chosen, most), [called[run.path] for run in chosen if called])
+
+
+def _open_views(sides: Sequence[StoredRun], most: int) -> list[RunView]:
+    """Return the view of each side; sides of one run share it."""
     views: dict[Path, RunView] = {}
-    for run in chosen:
+    for run in sides:
         if run.path not in views:
             views[run.path] = RunView(run.path, most)
             views[run.path].refresh()
-    called = {run.path: name for run, name in zip(runs, names, strict=True)} if names else {}
-    result = compare(runs, methods, metric)
-    return CompareView(
-        result.comparison, [views[run.path] for run in chosen], [called[run.path] for run in chosen if called]
-    )
+    return [views[run.path] for run in sides]
 
 
 def write_comparison(
@@ -101,6 +104,11 @@ def write_comparison(
 ) -> None:
     """Write a comparison as a self-contained HTML page with the samples side by side."""
     write_compare_page(compare_view(runs, methods, metric, most=MOST_ROWS_IN_FILE), path)
+
+
+def write_known_comparison(comparison: RunComparison, runs: Sequence[StoredRun], path: Path) -> None:
+    """Write a comparison of whole runs, which is known already, as such a page."""
+    write_compare_page(CompareView(comparison, _open_views(runs, MOST_ROWS_IN_FILE)), path)
 
 
 def find_scorings(runs: Sequence[StoredRun], wanted: Sequence[str]) -> list[StoredRun]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -22,6 +22,7 @@ from assay.app.datasets import compile_datasets
 from assay.app.dialects import detect_dialect
 from assay.app.judge import judging, needs_judge, open_cache, open_judge
 from assay.app.offline.watch import Watch, offline_watch
+from assay.app.open_model import open_model
 from assay.app.preliminary_tasks import PreliminaryTasks
 from assay.app.progress import ProgressGauge, list_tracks
 from assay.app.reuse import copy_journal, needs_start_over, reuse_note, start_over_note
@@ -69,6 +70,9 @@ from assay.scoring.aggregate import MeanAggregator
 from assay.sources.hub_source import streaming
 from assay.sources.media_formats import detect_media_type
 
+if TYPE_CHECKING:
+    from assay.app.shared_work import SharedWork
+
 
 class Observer:
     """Receives the events of a run; override the methods you need."""
@@ -99,6 +103,9 @@ class Observer:
     def finished(self, run: FinishedRun) -> None:
         """Handle the result."""
 
+    def failed(self) -> None:
+        """Handle the end of a run by an error, while other runs of the same command continue."""
+
 
 class FinishedRun(msgspec.Struct, frozen=True):
     """A complete run."""
@@ -124,6 +131,29 @@ def run(
     `groups`: which tasks are also reported together; None: as configs among the datasets say. An offline run
     without an endpoint permanently removes internet sockets from the calling thread.
     """
+    with prepare_run(datasets, settings, observer, groups) as prepared:
+        return prepared.execute()
+
+
+class PreparedRun(NamedTuple):
+    """A run that is ready to start: everything is checked, and no weights are loaded."""
+
+    manifest: RunManifest
+    execute: Callable[[], FinishedRun]
+
+
+@contextmanager
+def prepare_run(
+    datasets: tuple[str, ...],
+    settings: Settings,
+    observer: Observer | None = None,
+    groups: Sequence[SummaryGroup] | None = None,
+    shared: SharedWork | None = None,
+) -> Iterator[PreparedRun]:
+    """Compile the datasets and check them against the model, which is open inside the context.
+
+    `shared`: what the run has in common with other runs of the same command.
+    """
     observer = observer or Observer()
     resolved = resolve_benchmarks(datasets, settings.values)
     values = resolved.values
@@ -141,20 +171,25 @@ def run(
         if values.offline and values.judge is None:
             watch.permit(find_judge_model(resolved.names, values))
         watch.seal()
-        return _run(resolved, settings, observer, groups, watch)
+        with _prepare(resolved, settings, observer, groups, watch, shared) as prepared:
+            yield prepared
 
 
-def _run(
+@contextmanager
+def _prepare(
     resolved: ResolvedDatasets,
     settings: Settings,
     observer: Observer,
     groups: Sequence[SummaryGroup] | None,
     watch: Watch,
-) -> FinishedRun:
+    shared: SharedWork | None,
+) -> Iterator[PreparedRun]:
     datasets, values, benchmarks = resolved
-    with open_run_model(datasets, values) as (backend, answered):
+    open_ = open_model if shared is None else shared.open_model
+    compile_ = compile_with_settings if shared is None else shared.compile
+    with open_run_model(datasets, values, open_) as (backend, answered):
         with measuring("dataset"):
-            compiled = compile_with_settings(datasets, values, backend, benchmarks)
+            compiled = compile_(datasets, values, backend, benchmarks)
         watch.look()
         tasks = [_limit_task(one, values) for one in compiled]
         card = probe_model_card(backend, tasks)
@@ -179,7 +214,8 @@ def _run(
                 groups = read_summary_groups(configs, {task.spec.name for task in tasks})
                 groups += _read_task_groups(datasets, values, tasks)
             work = _RunParts(tasks, scorers, backend, answered, judge, judged, compiled, groups, notes, watch)
-            return _execute(work, settings, observer)
+            manifest = _manifest(work, settings)
+            yield PreparedRun(manifest, lambda: _execute(work, manifest, settings, observer))
 
 
 def _read_task_groups(
@@ -278,10 +314,11 @@ class _RunParts(NamedTuple):
     """Keeps the run offline."""
 
 
-def _execute(work: _RunParts, settings: Settings, observer: Observer) -> FinishedRun:
+def _execute(work: _RunParts, manifest: RunManifest, settings: Settings, observer: Observer) -> FinishedRun:
     values = settings.values
+    # Other models of the same command may have run since it was prepared.
+    manifest = msgspec.structs.replace(manifest, started=utc_now())
     tasks, scorers, backend = work.tasks, work.scorers, work.backend
-    manifest = _manifest(work, settings)
 
     def progress(tally: Tally) -> None:
         work.watch.look()
@@ -298,6 +335,10 @@ def _execute(work: _RunParts, settings: Settings, observer: Observer) -> Finishe
         manifest = msgspec.structs.replace(manifest, notes=(*manifest.notes, note))
     history = ScoringHistory(folder.path)
     earlier = folder.claim(manifest, history.own_folder)
+    if earlier is not None and manifest.label is None:
+        manifest = msgspec.structs.replace(manifest, label=earlier.label)
+    if earlier is not None and manifest.prompt is None:
+        manifest = msgspec.structs.replace(manifest, prompt=earlier.prompt)
     started = time.monotonic()
     tally = Tally()
     try:
@@ -461,6 +502,8 @@ def _manifest(work: _RunParts, settings: Settings) -> RunManifest:
         judge=grader,
         card=work.backend.card,
         scorers={task.spec.name: named_scorers(task) for task in work.tasks},
+        label=settings.values.label,
+        prompt=settings.values.prompt_label,
     )
 
 

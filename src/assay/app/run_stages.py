@@ -7,12 +7,11 @@ reference answers may have changed in the meantime. A changed prompt has no answ
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 
-from assay.app.open_model import open_model
 from assay.app.settings import RunSettings
 from assay.app.stored_runs import find_run
 from assay.core.errors import Problem, StoreError, listing
@@ -70,9 +69,11 @@ class AnsweredRun:
 
 @contextmanager
 def open_run_model(
-    datasets: tuple[str, ...], values: RunSettings
+    datasets: tuple[str, ...],
+    values: RunSettings,
+    open_model: Callable[[RunSettings], Backend],
 ) -> Iterator[tuple[Backend, AnsweredRun | None]]:
-    """Open the model, or the stored answers if the stage is `score`."""
+    """Open the model with `open_model`, or the stored answers if the stage is `score`."""
     if values.stage == "score":
         answered = AnsweredRun(find_answered_run(datasets, values), values)
         backend: Backend = answered.model
@@ -110,6 +111,8 @@ def _is_run_of(run: StoredRun, datasets: tuple[str, ...], values: RunSettings) -
     is_model = all(name in recorded and recorded[name].value == value for name, value in wanted.items())
     # Runs of earlier versions do not record it.
     is_model = is_model and ("thinking" not in recorded or recorded["thinking"].value == values.thinking)
+    if "table" in recorded:
+        is_model = is_model and recorded["table"].value.get("template") == values.table.get("template")
     sources = {name for task in run.manifest.tasks for name in (task.source, task.benchmark)}
     return is_model and not sources.isdisjoint(datasets)
 

@@ -39,6 +39,10 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     model: str = "smollm2"
     model_args: dict[str, str] = {}
+    label: str | None = None
+    """The model's name in tables and on pages; not part of its identity."""
+    prompt_label: str | None = None
+    """The name of the prompt template."""
     concurrency: Annotated[int, msgspec.Meta(ge=1)] | None = None
     """Maximum concurrent requests to a server; None: auto."""
     budget: str | None = None

@@ -10,6 +10,7 @@ from assay.core.origin import Origin
 from assay.core.run import RunManifest
 from assay.core.score import Metric
 from assay.results.read import StoredRun, list_readable_runs, list_run_folders
+from assay.results.run_group import StoredGroup, find_group_folder
 from assay.results.store import MANIFEST
 from assay.results.subset_families import select_headline_metrics
 
@@ -60,6 +61,8 @@ def find_run(name: str, root: Path) -> StoredRun:
     matching = [folder for folder in folders if folder.name.startswith(name)]
     if len(matching) == 1:
         return StoredRun(matching[0])
+    if (group := find_group_folder(name, root)) is not None:
+        raise _build_group_error(group)
     if len(matching) > 1:
         what = f"several runs begin with {name!r}: {listing(folder.name for folder in matching)}"
     else:
@@ -67,3 +70,11 @@ def find_run(name: str, root: Path) -> StoredRun:
     raise StoreError(
         Problem("STORE-005", what, "list runs with `assay ls`; `last` is the latest", Origin(str(root)))
     )
+
+
+def _build_group_error(folder: Path) -> StoreError:
+    """Return the error of a command that takes one run and was given a group."""
+    runs = StoredGroup(folder).group.runs
+    names = ", ".join(f"{one.run} ({one.title})" for one in runs)
+    what = f"{folder.name!r} is a group of {len(runs)} runs, and one run is needed here"
+    return StoreError(Problem("GROUP-007", what, f"name one of its runs: {names}", Origin(str(folder))))

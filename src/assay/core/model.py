@@ -8,6 +8,7 @@ import msgspec
 
 from assay.core.ids import digest
 from assay.core.media import Medium
+from assay.core.model_names import title_of_spec
 from assay.core.request import Kind
 
 
@@ -41,6 +42,23 @@ class ModelIdentity(msgspec.Struct, frozen=True, omit_defaults=True):
     def deciding(self) -> ModelIdentity:
         """Return what determines the answers, without how the model was found."""
         return msgspec.structs.replace(self, server=None, revision="")
+
+    @property
+    def title(self) -> str:
+        """Return the name for tables and pages: without the address of a server."""
+        title = title_of_spec(self.name)
+        known = self.args.get("model") or self.reported.get("id") or self.reported.get("model_id")
+        return f"{title}:{known}" if known and ":" not in title and title != self.name else title
+
+    @property
+    def key(self) -> str:
+        """Return a hash that is equal for the same model on several servers.
+
+        A server that neither reports nor names its model keeps its address: it may run any model.
+        """
+        if self.server == "unknown":
+            return self.digest
+        return digest(msgspec.structs.replace(self.deciding, name=self.title), size=16)
 
     @property
     def commit(self) -> str | None:

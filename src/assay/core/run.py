@@ -262,7 +262,21 @@ class RunManifest(msgspec.Struct, frozen=True):
     """None: the run's own score."""
     imported: ImportedLog | None = None
     """The log of another program that the run was imported from; None for a run of Assay itself."""
+    label: str | None = None
+    """The name that the user gave the model; not part of its identity."""
+    prompt: str | None = None
+    """The name of the prompt template, if the command named it; not part of the task's identity."""
     schema_version: int = SCHEMA_VERSION
+
+    @property
+    def model_title(self) -> str:
+        """Return the model's name for tables and pages: its label, or its name without a server's address."""
+        return self.label or self.model.title
+
+    @property
+    def title(self) -> str:
+        """Return the model's name, with that of the prompt if it has one."""
+        return f"{self.model_title} · {self.prompt}" if self.prompt else self.model_title
 
     def lacks(self, fact: LogFact) -> bool:
         """Whether the run was imported from a log that does not hold a fact."""

@@ -71,6 +71,10 @@ class IndexedRun(msgspec.Struct, frozen=True, omit_defaults=True):
     """Tasks that are reported together."""
     usd: float | None = None
     """Cost of the run in US dollars; None: not known."""
+    label: str | None = None
+    """The name that the user gave the model."""
+    prompt: str | None = None
+    """The name of the prompt template."""
 
 
 class TaskSamples(NamedTuple):

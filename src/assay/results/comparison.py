@@ -66,10 +66,13 @@ class Side(msgspec.Struct, frozen=True):
     folder: str
     """The path of the run; on a page, the name that the page requests the run by."""
     model: str
+    """The model's label, or its name without the address of a server."""
     method: str | None
     """The compared method; None: every method, each with the same method of the other sides."""
     usd: float | None = None
     """Cost of the run in US dollars; None: not known."""
+    prompt: str | None = None
+    """The name of the prompt, if it has one."""
 
 
 class MetricComparison(msgspec.Struct, frozen=True):

@@ -13,6 +13,8 @@ from assay.core.task import TaskSpec
 _SHOWN_CHARS = 60
 _COMMIT = re.compile(r"(?<=@)[0-9a-f]{40}")
 _AUTHORS = "the dataset author's code"
+_GIVEN, _TEMPLATE = "said", "template"
+"""What the user wrote about a table, and the template in it, as tasks record them."""
 
 
 def build_comparison_notes(
@@ -48,7 +50,7 @@ def build_comparison_notes(
     for note, affected in notes.items():
         yield f"{affected[0] if len(affected) == 1 else f'{len(affected)} tasks'}: {note}"
     if first.judge != second.judge:
-        judges = (one.judge.name if one.judge else "none" for one in (first, second))
+        judges = (one.judge.title if one.judge else "none" for one in (first, second))
         yield f"judges differ: {_format_both(names, *judges)}"
 
 
@@ -69,6 +71,8 @@ def _task_notes(a: TaskSpec, b: TaskSpec, names: tuple[str, str]) -> Iterator[st
         if before != after and name == "hub":
             read = _format_both(names, _format_commits(before), _format_commits(after))
             yield f"read from the hub at different commits: {read}"
+        elif before != after and name == _GIVEN and _list_differing_keys(before, after) == [_TEMPLATE]:
+            yield "the prompt template differs"
         elif before != after:
             yield f"{name} differs: {_format_both(names, *format_setting_difference(before, after))}"
     methods = set(a.methods) ^ set(b.methods)
@@ -112,9 +116,16 @@ def _scoring_notes(a: _Scoring, b: _Scoring, names: tuple[str, str]) -> Iterator
 def format_setting_difference(before: Any, after: Any) -> tuple[str, str]:
     """Return two values of a setting as text; for mappings, only the entries that differ."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
-        names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+        names = _list_differing_keys(before, after)
         before, after = ({name: one.get(name) for name in names} for one in (before, after))
     return format_setting(before), format_setting(after)
+
+
+def _list_differing_keys(before: Any, after: Any) -> list[str]:
+    """Return the keys of two mappings whose values differ; empty for other values."""
+    if not (isinstance(before, Mapping) and isinstance(after, Mapping)):
+        return []
+    return [name for name in {**before, **after} if before.get(name) != after.get(name)]
 
 
 def format_setting(value: Any) -> str:

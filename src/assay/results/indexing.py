@@ -100,6 +100,8 @@ def _build_indexed_run(manifest: RunManifest, *, host: str, root: str, name: str
         tasks=tuple(_task(spec, manifest.scorers.get(spec.name, ())) for spec in manifest.tasks),
         groups=manifest.groups,
         usd=compute_total_usd(manifest),
+        label=manifest.label,
+        prompt=manifest.prompt,
     )
 
 

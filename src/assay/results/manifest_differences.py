@@ -18,6 +18,8 @@ _NEUTRAL_SETTINGS = frozenset(
     {
         "out",
         "runs_dir",
+        "label",
+        "prompt_label",
         "cache",
         "fresh",
         "retry_failed",

@@ -305,23 +305,25 @@ def _require_scores(run: ScoredRun) -> None:
 
 
 def _name_sides(runs: Sequence[ScoredRun], methods: Sequence[str | None]) -> tuple[Side, ...]:
-    """Name the sides by the first of these that is unique: models, methods, both, folders."""
-    models = [run.manifest.model.name for run in runs]
+    """Name the sides by the first of these that is unique: models, prompts, methods, two of them, folders."""
+    models = [run.manifest.model_title for run in runs]
+    prompts = [run.manifest.prompt or "" for run in runs]
+    titles = [run.manifest.title for run in runs]
     folders = [run.path.resolve().name for run in runs]
     chosen = [method or "" for method in methods]
     both = [f"{model} {method}".strip() for model, method in zip(models, chosen, strict=True)]
     numbered = [f"{folder} ({nth})" for nth, folder in enumerate(folders, 1)]
-    names = next(
-        names for names in (models, chosen, both, folders, numbered) if len(set(names)) == len(names)
-    )
+    choices = (models, prompts, chosen, titles, both, folders, numbered)
+    names = next(names for names in choices if len(set(names)) == len(names))
     return tuple(
         Side(
             name,
             run.manifest.id,
             str(run.path),
-            run.manifest.model.name,
+            run.manifest.model_title,
             method,
             compute_total_usd(run.manifest),
+            run.manifest.prompt,
         )
         for name, run, method in zip(names, runs, methods, strict=True)
     )

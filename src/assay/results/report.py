@@ -31,7 +31,7 @@ _NOT_IN_LOG = "not in the log"
 def render_report(manifest: RunManifest, metrics: Sequence[Metric], highlights: Highlights) -> str:
     """Return the report of a complete run."""
     parts = [
-        f"# {', '.join(family.title for family in group_by_family(manifest.tasks))} on {manifest.model.name}",
+        f"# {', '.join(family.title for family in group_by_family(manifest.tasks))} on {manifest.title}",
         *_render_unscored(manifest),
         *_results(manifest, metrics),
         *_disagreements(manifest),

@@ -214,6 +214,7 @@ class RunView:
         )
         return RunPage(
             name=_name(self.path),
+            title=manifest.title,
             manifest=manifest,
             rows=rows,
             calibrations=self.facts.calibrations(manifest),

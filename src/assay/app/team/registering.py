@@ -108,7 +108,19 @@ def _dataset(one: FoundDataset, description: DatasetDescription) -> RegisteredDa
 
 
 _SERVERS_OWN = frozenset(
-    ("model", "model_args", "judge", "judge_args", "out", "runs_dir", "fresh", "stage", "answers_from")
+    (
+        "model",
+        "model_args",
+        "label",
+        "prompt_label",
+        "judge",
+        "judge_args",
+        "out",
+        "runs_dir",
+        "fresh",
+        "stage",
+        "answers_from",
+    )
 )
 """Settings of a run that a dataset cannot have."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -47,11 +48,17 @@ def _seed_generators(number: int, numpy_number: int) -> None:
     np.random.seed(numpy_number)
 
 
+_drawing = threading.RLock()
+"""Held while authors' code draws: models on servers are evaluated on several threads, which share the
+generators."""
+
+
 @contextmanager
 def _restoring_generators() -> Iterator[None]:
-    known, known_np = random.getstate(), np.random.get_state()
-    try:
-        yield
-    finally:
-        random.setstate(known)
-        np.random.set_state(known_np)
+    with _drawing:
+        known, known_np = random.getstate(), np.random.get_state()
+        try:
+            yield
+        finally:
+            random.setstate(known)
+            np.random.set_state(known_np)

@@ -37,6 +37,7 @@ from assay.results.scoring_changes import ScoringChanges
 
 if TYPE_CHECKING:
     from assay.app.explain import Explanation
+    from assay.app.run_groups import GroupResult
 
 
 class AnnotationsAnswer(msgspec.Struct, frozen=True, tag="annotations", tag_field="kind"):
@@ -106,6 +107,39 @@ class RunAnswer(msgspec.Struct, frozen=True, tag="run", tag_field="kind"):
     """How much the model thought, for each task and method; empty if it did not think."""
     cost: CostAnswer | None = None
     """None: not known, as for a local model."""
+    label: str | None = None
+    """The name that the user gave the model."""
+    prompt: str | None = None
+    """The name of the prompt template."""
+
+
+class GroupMemberAnswer(msgspec.Struct, frozen=True):
+    """One run of a group."""
+
+    model: str
+    """The model's label, or its name without the address of a server."""
+    prompt: str | None
+    run: RunAnswer | None
+    """None if the run failed before it began."""
+    problems: tuple[Problem, ...]
+    """Why the run failed; empty if it did not."""
+
+
+class RunGroupAnswer(msgspec.Struct, frozen=True, tag="run_group", tag_field="kind"):
+    """Several runs: `assay run` with several models or prompts, and `assay report` of a group."""
+
+    id: str
+    folder: str
+    runs: tuple[GroupMemberAnswer, ...]
+    """In the order of the command."""
+    comparison: RunComparison | None
+    """As in `assay compare`; its sides are the runs with scores. None if fewer than two have scores."""
+    page: str | None
+    """The page that compares the runs."""
+    notes: tuple[str, ...]
+    """Why runs are not compared."""
+    started: str
+    finished: str | None
 
 
 class RunsAnswer(msgspec.Struct, frozen=True, tag="runs", tag_field="kind"):
@@ -117,6 +151,8 @@ class RunsAnswer(msgspec.Struct, frozen=True, tag="runs", tag_field="kind"):
     """Folders of serving benchmarks."""
     problems: tuple[Problem, ...] = ()
     """Problems of runs that cannot be read and are not listed."""
+    groups: tuple[str, ...] = ()
+    """Folders of groups of runs."""
 
 
 class ScoringAnswer(msgspec.Struct, frozen=True, tag="scoring", tag_field="kind"):
@@ -378,6 +414,7 @@ class BenchmarksAnswer(msgspec.Struct, frozen=True, tag="benchmarks", tag_field=
 
 CommandAnswer: TypeAlias = (
     RunAnswer
+    | RunGroupAnswer
     | RunsAnswer
     | ScoringAnswer
     | ScoringsAnswer
@@ -425,6 +462,8 @@ def build_run_answer(folder: Path, manifest: RunManifest, metrics: Sequence[Metr
             if cost.n_thoughts
         ),
         cost=_build_cost_answer(manifest),
+        label=manifest.label,
+        prompt=manifest.prompt,
     )
 
 
@@ -437,6 +476,30 @@ def _build_cost_answer(manifest: RunManifest) -> CostAnswer | None:
         not any(charge.n_unpriced for charge in manifest.charges),
         manifest.charges,
         tuple(TaskCost(cost.task, cost.method, cost.usd, cost.n_unpriced) for cost in manifest.costs),
+    )
+
+
+def build_group_answer(result: GroupResult, page: Path | None) -> RunGroupAnswer:
+    """Return the JSON answer of a group of runs."""
+    group = result.group.group
+    members = zip(group.runs, result.rows, result.runs, strict=True)
+    return RunGroupAnswer(
+        id=group.id,
+        folder=str(result.folder),
+        runs=tuple(
+            GroupMemberAnswer(
+                row.model,
+                row.prompt,
+                None if run is None else build_run_answer(run.path, run.manifest, row.metrics),
+                member.problems,
+            )
+            for member, row, run in members
+        ),
+        comparison=result.comparison,
+        page=None if page is None else str(page),
+        notes=result.notes,
+        started=group.started,
+        finished=group.finished,
     )
 
 

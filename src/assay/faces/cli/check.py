@@ -51,7 +51,7 @@ def check(
     from assay.app.benchmarks import resolve_benchmarks
     from assay.app.check_files import expand_datasets
 
-    with_model = flags.get("model") is not None
+    with_model = bool(flags.get("model"))
     settings = build_settings(flags)
     resolved = resolve_benchmarks(datasets, settings.values)
     settings = settings.with_values(resolved.values)

@@ -76,19 +76,22 @@ def compare(
 ) -> int | Answer:
     """Compare runs sample by sample, and test whether differences are significant.
 
-    RUN is a folder, an id or a prefix of one; `last` is the latest. The first can be a file of `assay
-    baseline`. All runs are compared with the first. For a single run, --methods ppl,gen compares its methods
-    and --scorings 1,2 its scorings.
+    RUN is a folder, an id or a prefix of one, or a group of runs; `last` is the latest. The first can be a
+    file of `assay baseline`. All runs are compared with the first. For a single run, --methods ppl,gen
+    compares its methods and --scorings 1,2 its scorings.
     """
     from assay.app.baselines import find_side, require_stored_runs
     from assay.app.compare import compare_sides, find_scorings, write_comparison
     from assay.app.gate import check_gate
+    from assay.app.run_groups import find_sides
 
     if fail_if is None and (junit is not None or github):
         raise click.UsageError("--junit and --github report the outcome of a gate: add --fail-if worse")
     root = resolve_runs_folder(runs_dir)
     chosen = _names(methods)
-    sides = [find_side(name, root) for name in runs]
+    # Methods and scorings are of a single run.
+    is_single = len(runs) == 1 and (scorings or len(chosen) > 1)
+    sides = [find_side(runs[0], root)] if is_single else find_sides(runs, root)
     if wanted := _names(scorings):
         sides = list(find_scorings(require_stored_runs(sides, "--scorings"), wanted))
     if html is not None:

@@ -57,8 +57,9 @@ def show_differences(comparison: RunComparison, flips: Sequence[Flips] = ()) -> 
         style = "bold" if one.is_real else "default"
         name = f"{escape(format_compared_label(one))} {escape(format_compared_method(one))}"
         out.print(f"[{style}]{name}:[/] {escape(describe_difference(one))}", soft_wrap=True)
-    out.print()
-    _show_tables(comparison)
+    if comparison.headlines:
+        out.print()
+        _show_tables(comparison)
     show_flips(flips)
     show_comparison_notes(comparison)
 

@@ -79,7 +79,7 @@ def gate(
     """Evaluate a model and fail if it is significantly worse than a baseline.
 
     Runs like `assay run`, and resumes like it. Then compares the run sample by sample with the baseline, a
-    file that `assay baseline RUN -o FILE` writes from an earlier run. The exit status is 4 if the paired
+    file that `assay baseline RUN -o FILE` writes from an earlier run. The exit status is 5 if the paired
     interval shows that the new run is worse.
     """
     from assay.app.baselines import check_plan_against_baseline, open_baseline

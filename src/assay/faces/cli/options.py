@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,6 +14,7 @@ import click
 from assay.app.settings import Settings, resolve_settings
 from assay.core.errors import Problem, UsageError
 from assay.faces.cli.option_groups import grouped_option
+from assay.faces.cli.run_choices import expand_flags, require_one_run
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -93,8 +95,11 @@ _OPTIONS = (
         "Model",
         "--model",
         "-m",
+        multiple=True,
+        metavar="[NAME=]MODEL",
         help="smollm2, hf:FOLDER, hf:ORG/NAME, hf:FILE.gguf, vllm:MODEL, openai:NAME@URL, anthropic:NAME, "
-        "gemini:NAME, tgi:@URL, triton:MODEL@URL, ultraeval:URL or mock. [smollm2]",
+        "gemini:NAME, tgi:@URL, triton:MODEL@URL, ultraeval:URL or mock. NAME= names the model in tables. "
+        "Repeatable. [smollm2]",
     ),
     grouped_option(
         "Model",
@@ -102,7 +107,11 @@ _OPTIONS = (
         "model_args",
         multiple=True,
         metavar="KEY=VALUE",
-        help="Model argument, such as dtype=float32. Repeatable.",
+        help="Model argument, such as dtype=float32; NAME.dtype=float32 is for one of several models. "
+        "Repeatable.",
+    ),
+    grouped_option(
+        "Model", "--label", metavar="NAME", help="Name of the model in tables and on pages. [its own name]"
     ),
     grouped_option(
         "Model",
@@ -400,7 +409,19 @@ _OPTIONS = (
         metavar="COLUMN",
         help="Column that groups dependent rows, for the interval.",
     ),
-    grouped_option("Prompting", "--template", help="Prompt template, with {column} or Jinja. [by data type]"),
+    grouped_option(
+        "Prompting",
+        "--prompt",
+        multiple=True,
+        metavar="[NAME=]FILE",
+        help="File with a prompt template, with {column} or Jinja. Repeatable. [by data type]",
+    ),
+    grouped_option(
+        "Prompting",
+        "--template",
+        multiple=True,
+        help="Prompt template as text; of several, each may be NAME=TEMPLATE. Repeatable.",
+    ),
     grouped_option("Prompting", "--human-prompt", is_rare=True, help="Template of the user's turn."),
     grouped_option(
         "Prompting", "--bot-prompt", is_rare=True, help="Template of the model's turn, with {answer}."
@@ -474,6 +495,15 @@ def dataset_options(command: F) -> F:
 
 def build_settings(flags: dict[str, Any]) -> Settings:
     """Return the settings from a command's flags, the environment and the settings file."""
+    return _resolve_flags(require_one_run(expand_flags(flags, _parse_model_args)))
+
+
+def build_run_settings(flags: dict[str, Any]) -> list[Settings]:
+    """Return the settings of each run of a command: each model with each prompt."""
+    return list(map(_resolve_flags, expand_flags(flags, _parse_model_args)))
+
+
+def _resolve_flags(flags: dict[str, Any]) -> Settings:
     table = {}
     for flag, key in _TABLE.items():
         value = flags.pop(flag, None)
@@ -488,11 +518,16 @@ def build_settings(flags: dict[str, Any]) -> Settings:
         if value is not None:
             flags["dataset_args"] = {**(flags["dataset_args"] or {}), name: value}
     given = {name: None if value == () else value for name, value in flags.items()}
-    return resolve_settings(given, os.environ, Path.cwd(), _format_flag)
+    is_named_prompt = flags.get("prompt_label") is not None
+    return resolve_settings(
+        given, os.environ, Path.cwd(), partial(_format_flag, is_named_prompt=is_named_prompt)
+    )
 
 
-def _format_flag(name: str) -> str:
+def _format_flag(name: str, *, is_named_prompt: bool) -> str:
     """Return the flag of a setting, or of a key of `table` given as `table.KEY`."""
+    if is_named_prompt and name == "table.template":
+        return "--prompt or --template"
     key = name.removeprefix("table.")
     flag = _FLAGS_OF_KEYS.get(key, key) if key != name else name
     return "--" + flag.replace("_", "-")
@@ -544,13 +579,16 @@ _LISTS: dict[str, Callable[[Any], Any]] = {
 
 
 _PAIRS = {
-    "model_args": "--model-arg dtype=float32",
     "judge_args": "--judge-arg concurrency=4",
     "dataset_args": "--dataset-arg ranking_type=ppl",
 }
 
 
-def parse_pairs(given: tuple[str, ...], example: str) -> dict[str, str]:
+def _parse_model_args(given: Sequence[str]) -> dict[str, str]:
+    return parse_pairs(given, "--model-arg dtype=float32")
+
+
+def parse_pairs(given: Sequence[str], example: str) -> dict[str, str]:
     """Parse the `key=value` pairs of an option that can be repeated."""
     args = {}
     for pair in given:

@@ -108,10 +108,13 @@ class TerminalObserver(Observer):
             is_done = earlier.status not in (RunStatus.RUNNING, RunStatus.STOPPED)
             state = f"{folder} is {earlier.status}" if is_done else f"resuming {folder}"
             err.print(f"[dim]{state}: {n_journaled:,} stored responses[/]", soft_wrap=True)
-        self._view = open_view(self._way, manifest, folder)
+        self._view = self._open_view(manifest, folder)
         if self._view is not None:
             self._looking = Budget(self._view.every_s)
             self._wakes = self._looking.next
+
+    def _open_view(self, manifest: RunManifest, folder: Path) -> View | None:
+        return open_view(self._way, manifest, folder)
 
     def preparing(self, tally: Tally) -> None:
         """Show the progress of requests that come before the samples."""
@@ -144,6 +147,10 @@ class TerminalObserver(Observer):
         self._wakes = min(self._looking.next, self._noting.next)
 
     def finished(self, run: FinishedRun) -> None:
+        """Remove the panel."""
+        self._stop()
+
+    def failed(self) -> None:
         """Remove the panel."""
         self._stop()
 

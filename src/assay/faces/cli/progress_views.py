@@ -94,13 +94,13 @@ class View(Protocol):
         """Remove what was drawn."""
 
 
-def open_view(way: ProgressMode, manifest: RunManifest, folder: Path) -> View | None:
-    """Return the view for a mode; None to show nothing."""
+def open_view(way: ProgressMode, manifest: RunManifest, folder: Path, title: str = "") -> View | None:
+    """Return the view for a mode; None to show nothing. `title`: the run's name, if there are several."""
     if way == "none":
         return None
     if way == "json":
         return _EventView(manifest.id, str(folder))
-    return PanelView() if can_draw(way) else _LineView()
+    return PanelView() if can_draw(way) else _LineView(title)
 
 
 def can_draw(way: ProgressMode) -> bool:
@@ -150,7 +150,8 @@ class _LineView:
 
     every_s = _LINE_EVERY_S
 
-    def __init__(self) -> None:
+    def __init__(self, title: str = "") -> None:
+        self._title = f"{title}: " if title else ""
         self._written = _RepeatedWriter(self.every_s, self._write)
 
     def show(self, gauge: ProgressGauge, tally: Tally) -> None:
@@ -162,7 +163,7 @@ class _LineView:
     def _write(self, progress: RunProgress) -> None:
         # A run that ends before the first interval prints no line.
         if progress.seconds >= self.every_s:
-            err.print(Text(format_progress_line(progress)), soft_wrap=True)
+            err.print(Text(self._title + format_progress_line(progress)), soft_wrap=True)
 
 
 class _EventView:

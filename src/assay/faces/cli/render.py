@@ -90,9 +90,14 @@ def _cut(text: str) -> str:
 
 
 def _console(*, stderr: bool = False) -> Console:
-    console = Screen(stderr=stderr, highlight=False)
+    # Texts such as `openai:x: failed` are no emoji codes.
+    console = Screen(stderr=stderr, highlight=False, emoji=False)
     # A pipe or a file has no width; a table truncated to 80 columns would lose its numbers.
-    return console if console.is_terminal else Screen(stderr=stderr, highlight=False, width=_PIPE_WIDTH)
+    return (
+        console
+        if console.is_terminal
+        else Screen(stderr=stderr, highlight=False, emoji=False, width=_PIPE_WIDTH)
+    )
 
 
 out = _console()
@@ -456,24 +461,29 @@ def show_metrics(manifest: RunManifest, metrics: Sequence[Metric], retry: str = 
         out.print(f"[dim]{reuse}[/]", soft_wrap=True)
 
 
-def show_failures(manifest: RunManifest, allowed: AllowedFailures, retry: str = RETRY) -> None:
+def show_failures(
+    manifest: RunManifest, allowed: AllowedFailures, retry: str = RETRY, *, who: str = ""
+) -> None:
     """Print the number of failed samples, the tasks without a score, and the exit status.
 
-    `retry` is the flag of the command that repeats failed requests.
+    `retry` is the flag of the command that repeats failed requests; `who` names the run if there are several.
     """
+    who = f"{escape(who)}: " if who else ""
     n_failed = sum(manifest.failures.values())
     if n_failed:
-        _show_failed_samples(manifest, allowed, n_failed, retry)
+        _show_failed_samples(manifest, allowed, n_failed, retry, who)
     faults = [f"{one.task} {one.method}" for one in manifest.unscored if one.is_fault]
     ends = ": exit status 3" if is_failed(manifest) else ""
     if manifest.status is RunStatus.UNSCORED:
         hint = "" if faults else "; --stage infer collects answers without scoring"
-        err.print(f"[red]no sample could be scored{ends}{hint}[/]", soft_wrap=True)
+        err.print(f"[red]{who}no sample could be scored{ends}{hint}[/]", soft_wrap=True)
     elif faults:
-        err.print(f"[red]no score for {escape(', '.join(faults))}{ends}[/]", soft_wrap=True)
+        err.print(f"[red]{who}no score for {escape(', '.join(faults))}{ends}[/]", soft_wrap=True)
 
 
-def _show_failed_samples(manifest: RunManifest, allowed: AllowedFailures, n_failed: int, retry: str) -> None:
+def _show_failed_samples(
+    manifest: RunManifest, allowed: AllowedFailures, n_failed: int, retry: str, who: str
+) -> None:
     n_samples = sum(task.n_samples for task in manifest.tasks)
     reasons = ", ".join(f"{n:,} {escape(reason)}" for reason, n in manifest.failures.items())
     verdict = f"within --allow-failures {allowed}"
@@ -482,7 +492,8 @@ def _show_failed_samples(manifest: RunManifest, allowed: AllowedFailures, n_fail
         # A retry does not repeat requests that were answered but could not be scored.
         can_retry = manifest.imported is None and manifest.failures.keys() - {SCORING}
         verdict += f"; retry them with {retry}" if can_retry else ""
-    err.print(f"[red]{n_failed:,} of {n_samples:,} samples failed ({reasons}), {verdict}[/]", soft_wrap=True)
+    failed = f"{n_failed:,} of {n_samples:,} samples failed ({reasons}), {verdict}"
+    err.print(f"[red]{who}{failed}[/]", soft_wrap=True)
 
 
 def show_notes(notes: Sequence[str]) -> None:

@@ -32,11 +32,13 @@ _LISTS = {
 @click.option("--markdown", is_flag=True, help="Print the report as Markdown.")
 @json_option
 def report(run: str, runs_dir: str | None, markdown: bool, is_json: bool) -> Answer | None:
-    """Print the results of a run. RUN is a folder, an id or a prefix of one; `last` is the latest.
+    """Print the results of a run, or of a group of runs. RUN is a folder, an id or a prefix of one.
 
-    For the folder of a benchmark, prints the same as `assay bench FOLDER`.
+    `last` is the latest command: its run, or its runs if it had several models or prompts. For the folder of
+    a benchmark, prints the same as `assay bench FOLDER`.
     """
     from assay.app.bench_page import is_bench, read_bench
+    from assay.app.run_groups import find_group
     from assay.app.stored_runs import find_run
     from assay.core.run import RunStatus
     from assay.faces.cli.render import out, show_metrics, show_notes
@@ -49,7 +51,12 @@ def report(run: str, runs_dir: str | None, markdown: bool, is_json: bool) -> Ans
             return read_bench_answer(Path(run))
         show_bench(read_bench(Path(run)), profile="assay")
         return None
-    stored = find_run(run, resolve_runs_folder(runs_dir))
+    root = resolve_runs_folder(runs_dir)
+    if (group := find_group(run, root)) is not None:
+        from assay.faces.cli.run_group import report_group
+
+        return report_group(group, is_json=is_json, is_markdown=markdown)
+    stored = find_run(run, root)
     if is_json:
         from assay.faces.cli.answers import build_run_answer
 
@@ -59,7 +66,7 @@ def report(run: str, runs_dir: str | None, markdown: bool, is_json: bool) -> Ans
         return None
     manifest = stored.manifest
     out.print(
-        f"[bold]{manifest.id}[/]  {manifest.status}, started {manifest.started}, model {manifest.model.name}"
+        f"[bold]{manifest.id}[/]  {manifest.status}, started {manifest.started}, model {manifest.title}"
     )
     if manifest.status is RunStatus.ANSWERED:
         out.print("[yellow]answered, not scored yet: score it with the same `assay run` and --stage score[/]")
@@ -99,10 +106,12 @@ def _build_runs_answer(root: Path) -> RunsAnswer:
     """Return the JSON answer: the runs and benchmarks in a folder."""
     from assay.app.stored_runs import list_results
     from assay.faces.cli.answers import RunsAnswer, build_run_answer
+    from assay.results.run_group import list_group_folders
 
     found = list_results(root)
     answers = (build_run_answer(*run) for run in found.runs)
-    return RunsAnswer(tuple(answers), tuple(map(str, found.benches)), found.problems)
+    groups = tuple(map(str, list_group_folders(root)))
+    return RunsAnswer(tuple(answers), tuple(map(str, found.benches)), found.problems, groups)
 
 
 def _show_list(root: Path) -> None:
@@ -113,6 +122,7 @@ def _show_list(root: Path) -> None:
     from assay.core.errors import StoreError
     from assay.faces.cli.render import out, print_table, show_error
     from assay.results.rows import format_metric_interval, format_metric_value, is_perplexity
+    from assay.results.run_group import list_group_folders
     from assay.results.subset_families import group_by_family, is_subset_mean
 
     runs, benches, problems = list_results(root)
@@ -129,7 +139,7 @@ def _show_list(root: Path) -> None:
             folder.name,
             str(manifest.status),
             manifest.started[:16].replace("T", " "),
-            manifest.model.name,
+            manifest.title,
         )
         for metric in headlines:
             method = f"{metric.method} (perplexity)" if is_perplexity(metric) else metric.method
@@ -143,7 +153,9 @@ def _show_list(root: Path) -> None:
             table.add_row(*head, titles, "", "", "")
     if runs:
         print_table(table)
-    if runs and benches:
+    if runs and (benches or list_group_folders(root)):
         out.print()
+    for group in list_group_folders(root):
+        out.print(f"[bold]group[/]  {escape(str(group))}", soft_wrap=True)
     for bench in benches:
         out.print(f"[bold]benchmark[/]  {escape(str(bench))}", soft_wrap=True)

@@ -12,7 +12,7 @@ from assay.app.settings import Settings
 from assay.core.time_profile import find_process_start, measuring, recording_time
 from assay.faces.cli.json_output import Answer, json_option
 from assay.faces.cli.option_groups import GroupedCommand, grouped_option
-from assay.faces.cli.options import allow_failures_option, build_settings, dataset_options
+from assay.faces.cli.options import allow_failures_option, build_run_settings, dataset_options
 
 if TYPE_CHECKING:
     from assay.app.run import FinishedRun
@@ -110,9 +110,15 @@ def run(
     task file of another system, a benchmark such as lm_eval:mmlu (`assay ls benchmarks` lists them), a name
     under --data-root, or a dataset on the Hugging Face hub: ORG/NAME or
     hf://ORG/NAME[:config][@revision][#split]. Run the same command again to resume an interrupted run.
+    Several -m or --prompt evaluate each model with each prompt, and compare them.
     """
     with recording_time(find_process_start()) if shows_times else nullcontext():
-        return _evaluate_command(datasets, build_settings(flags), progress, is_json=is_json)
+        settings = build_run_settings(flags)
+        if len(settings) == 1:
+            return _evaluate_command(datasets, settings[0], progress, is_json=is_json)
+        from assay.faces.cli.run_group import run_group
+
+        return run_group(datasets, settings, progress, is_json=is_json)
 
 
 def _evaluate_command(

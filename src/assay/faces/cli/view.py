@@ -38,7 +38,7 @@ def view(
     allow_host: tuple[str, ...],
     opens: bool | None,
 ) -> None:
-    """Show runs in a browser, also while they are in progress. RUNS are folders of runs, or runs.
+    """Show runs in a browser, also while they are in progress. RUNS are folders of runs, runs, or a group.
 
     The page is only reachable from this machine, unless --host names another address: then visitors need the
     printed token. The viewer never changes a run.
@@ -68,8 +68,12 @@ def view(
 
             webbrowser.open(address)
 
-    folders = tuple(Path(one) for one in runs) or (resolve_runs_folder(runs_dir),)
-    show_runs(ViewSettings(folders, host, port, token, allow_host), started)
+    from assay.app.run_groups import find_compared_folders
+
+    root = resolve_runs_folder(runs_dir)
+    compared = find_compared_folders(runs[0], root) if len(runs) == 1 else []
+    folders = tuple(compared) or tuple(Path(one) for one in runs) or (root,)
+    show_runs(ViewSettings(folders, host, port, token, allow_host, compares=bool(compared)), started)
 
 
 def _has_screen() -> bool:

@@ -21,7 +21,7 @@ from assay.faces.web.open_runs import RunCache
 _AnyRequest = Request[Any, Any, Any]
 _Runs = Annotated[list[str] | None, QueryParameter(name="run")]
 _Methods = Annotated[str, QueryParameter(max_length=200)]
-_MOST_SIDES = 8
+MOST_SIDES = 8
 _MOST_KEPT = 4
 """Number of cached comparisons: a page requests two parts of one, and again after a reload."""
 
@@ -62,9 +62,9 @@ class _ComparisonCache:
 
     def of(self, names: Sequence[str], methods: str) -> _ComparisonBodies:
         """Return the comparison of some runs."""
-        if not 1 <= len(names) <= _MOST_SIDES:
+        if not 1 <= len(names) <= MOST_SIDES:
             raise malformed_request_error(
-                f"the address names {len(names)} runs: name two to {_MOST_SIDES}, as ?run=A&run=B, "
+                f"the address names {len(names)} runs: name two to {MOST_SIDES}, as ?run=A&run=B, "
                 "or one with ?run=A&methods=M,N"
             )
         folders = [self._cache.folder(name) for name in names]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlencode
 
 import msgspec
 
@@ -18,7 +19,7 @@ from assay.faces.web.annotations import annotations_router
 from assay.faces.web.app import WebSettings, make_app
 from assay.faces.web.benches import benches_router
 from assay.faces.web.board import BoardCache, board_router
-from assay.faces.web.comparisons import comparisons_router
+from assay.faces.web.comparisons import MOST_SIDES, comparisons_router
 from assay.faces.web.data import data_router
 from assay.faces.web.events import Streams
 from assay.faces.web.open_runs import RunCache
@@ -41,6 +42,8 @@ class ViewSettings(msgspec.Struct, frozen=True):
     port: int | None = None
     token: str | None = None
     also_hosts: tuple[str, ...] = ()
+    compares: bool = False
+    """Whether `runs` are the runs of a group, and the viewer opens with their comparison."""
 
 
 class Viewer:
@@ -49,6 +52,7 @@ class Viewer:
     def __init__(self, settings: ViewSettings) -> None:
         self._token = _token(settings)
         runs = ViewedRuns(settings.runs)
+        self._compared = _name_compared_runs(runs, settings)
         self._listener = listen(settings.host, settings.port, USUAL_PORT)
         self.port: int = self._listener.getsockname()[1]
         self._host = settings.host
@@ -81,7 +85,9 @@ class Viewer:
         """Return the address of the pages, with the token."""
         name = socket.gethostname() if self._host in ("0.0.0.0", "::") else self._host
         name = f"[{name}]" if ":" in name else name
-        return f"http://{name}:{self.port}/" + (f"?token={self._token}" if self._token else "")
+        query = [("run", run) for run in self._compared] + ([("token", self._token)] if self._token else [])
+        page = "compare" if self._compared else ""
+        return f"http://{name}:{self.port}/{page}" + (f"?{urlencode(query)}" if query else "")
 
     def serve(self) -> None:
         """Serve until Ctrl-C."""
@@ -95,6 +101,17 @@ class Viewer:
         self._listener.close()
         self._boards.close()
         self._annotations.close()
+
+
+def _name_compared_runs(runs: ViewedRuns, settings: ViewSettings) -> list[str]:
+    """Return the names of the runs to compare on the first page; empty to open the list of runs."""
+    if not settings.compares:
+        return []
+    folders = runs.list_runs().folders
+    if not 1 < len(folders) <= MOST_SIDES:
+        return []
+    order = [folder.resolve() for folder in settings.runs]
+    return sorted(folders, key=lambda name: order.index(folders[name].resolve()))
 
 
 def show_runs(settings: ViewSettings, started: Callable[[str], None]) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-import msgspec
-
 from assay.core.errors import listing
+from assay.core.ids import digest
 from assay.core.model import ModelIdentity
 from assay.results.leaderboard.abilities import (
     Abilities,
@@ -35,16 +35,16 @@ def make_board(
 
     `headlines` maps datasets to metrics; `registered` does the same for registered datasets. `abilities`, if
     given, replaces the abilities that the datasets name. `model_names`, if given, maps models to their
-    registered names; the server address of an unregistered model is omitted.
+    registered names, which a label replaces. Server addresses are omitted.
     """
-    found = collect_entries(runs, headlines or {}, registered)
+    found = collect_entries(runs, headlines or {}, registered, model_names)
     columns = build_columns(found.entries, values_of)
-    known = {entry.model.digest: entry.model for entry in found.entries}
+    known = {entry.row: entry for entry in found.entries}
     order = _rank_models(known, columns)
     means, notes = _means(columns, len(known), abilities)
     by_mean = [build_mean_cells(mean, order, columns) for mean in means]
     return Board(
-        models=_add_costs(_build_model_rows([known[model] for model in order], model_names), found.entries),
+        models=_build_model_rows([known[row] for row in order], _sum_costs(found.entries)),
         columns=tuple(column.column for column in columns),
         cells=tuple(
             tuple(_cell(model, column, order, found.n_earlier) for column in columns) for model in order
@@ -57,7 +57,7 @@ def make_board(
     )
 
 
-def _rank_models(known: Mapping[str, ModelIdentity], columns: Sequence[ComputedColumn]) -> list[str]:
+def _rank_models(known: Mapping[str, BoardEntry], columns: Sequence[ComputedColumn]) -> list[str]:
     """Return the models by their mean over the datasets that all of them have.
 
     Ties: models with all datasets come first, by their mean over all; then the others, by pairwise wins.
@@ -77,7 +77,7 @@ def _rank_models(known: Mapping[str, ModelIdentity], columns: Sequence[ComputedC
             not is_complete,
             -total(model, every) if is_complete else 0.0,
             -(standings[model].win_rate or 0.0),
-            known[model].name.casefold(),
+            known[model].model_title.casefold(),
             model,
         )
 
@@ -155,7 +155,7 @@ def _cell(
         return None
     own = list(column.entries)
     place = own.index(model)
-    row = {digest: at for at, digest in enumerate(order)}
+    row = {one: at for at, one in enumerate(order)}
     metric, run = entry.metric, entry.source.run
     return BoardCell(
         value=entry.metric.value,
@@ -177,14 +177,14 @@ def _cell(
     )
 
 
-def _build_model_rows(
-    models: Sequence[ModelIdentity], registered: Mapping[str, str] | None
-) -> tuple[BoardModel, ...]:
-    """Return the rows; models with the same name are distinguished by what differs."""
-    facts = [_build_model_facts(model) for model in models]
-    called = [_get_model_name(model, registered) for model in models]
+def _build_model_rows(entries: Sequence[BoardEntry], costs: Mapping[str, float]) -> tuple[BoardModel, ...]:
+    """Return the rows with their costs; models with the same name are distinguished by what differs."""
+    facts = [_build_model_facts(entry.model) for entry in entries]
+    called = [entry.model_title for entry in entries]
+    n_labels = Counter(entry.model.digest for entry in entries)
     rows = []
-    for model, title, own in zip(models, called, facts, strict=True):
+    for entry, title, own in zip(entries, called, facts, strict=True):
+        model = entry.model
         alike = [other for one, other in zip(called, facts, strict=True) if one == title]
         names = dict.fromkeys(name for other in alike for name in other)
         apart = [
@@ -195,29 +195,20 @@ def _build_model_rows(
         if len(alike) > 1 and not apart:
             apart = [model.digest[:6]]  # The same model behind two addresses.
         label = f"{title} ({', '.join(apart)})" if apart else title
-        rows.append(BoardModel(label, model.digest, own))
+        # One model may have rows under several labels.
+        own_digest = model.digest if n_labels[model.digest] == 1 else digest(entry.row, size=16)
+        rows.append(BoardModel(label, own_digest, own, costs.get(entry.row)))
     return tuple(rows)
 
 
-def _add_costs(rows: Sequence[BoardModel], entries: Iterable[BoardEntry]) -> tuple[BoardModel, ...]:
-    """Return the rows with the cost of each model's runs; a run with several datasets counts once."""
+def _sum_costs(entries: Iterable[BoardEntry]) -> dict[str, float]:
+    """Return the cost of each row's runs, if it is known of any; a run with several datasets counts once."""
     costs: dict[str, dict[tuple[str, str, str], float]] = {}
     for entry in entries:
         run = entry.source.run
         if run.usd is not None:
-            costs.setdefault(entry.model.digest, {})[run.host, run.root, run.name] = run.usd
-    return tuple(
-        msgspec.structs.replace(row, usd=math.fsum(costs[row.digest].values()))
-        if row.digest in costs
-        else row
-        for row in rows
-    )
-
-
-def _get_model_name(model: ModelIdentity, registered: Mapping[str, str] | None) -> str:
-    if registered is None:
-        return model.name
-    return registered.get(model.name) or model.name.partition("@")[0]
+            costs.setdefault(entry.row, {})[run.host, run.root, run.name] = run.usd
+    return {row: math.fsum(by_run.values()) for row, by_run in costs.items()}
 
 
 def _build_model_facts(model: ModelIdentity) -> dict[str, str]:

@@ -25,7 +25,7 @@ class ComputedColumn(NamedTuple):
 
     column: BoardColumn
     entries: dict[str, BoardEntry]
-    """By the model's digest."""
+    """By the row of the board."""
     compared: PairwiseTests
     """By the places of the entries."""
     verdicts: RankVerdicts
@@ -35,7 +35,7 @@ def build_columns(entries: Sequence[BoardEntry], values_of: ValuesOf) -> list[Co
     """Return the columns by dataset: first the one that counts, then other conditions; categories last."""
     by_conditions: dict[Conditions, dict[str, BoardEntry]] = {}
     for entry in entries:
-        by_conditions.setdefault(entry.conditions, {})[entry.model.digest] = entry
+        by_conditions.setdefault(entry.conditions, {})[entry.row] = entry
     by_dataset: dict[tuple[str, str | None], list[Conditions]] = {}
     for conditions in by_conditions:
         by_dataset.setdefault((conditions.dataset, conditions.part), []).append(conditions)
@@ -121,6 +121,7 @@ def _format_conditions(conditions: Conditions) -> dict[str, str]:
         "fidelity": conditions.fidelity,
         "windows": conditions.windows,
         "judge": conditions.judge,
+        "prompt": conditions.prompt,
     }
     return {name: text for name, text in texts.items() if text}
 
@@ -135,6 +136,7 @@ def _describe_distinction(conditions: Conditions, variants: Sequence[Conditions]
         "fidelity": conditions.fidelity,
         "windows": conditions.windows,
         "judge": f"judge {conditions.judge}" if conditions.judge else "no judge",
+        "prompt": f"prompt {conditions.prompt}" if conditions.prompt else "default prompt",
         "data": f"data {conditions.data[:_SHORT]}",
     }
     return tuple(

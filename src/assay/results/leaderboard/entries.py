@@ -46,6 +46,7 @@ class Conditions(NamedTuple):
     fidelity: str
     windows: str
     judge: str
+    prompt: str = ""
 
 
 class BoardEntry(NamedTuple):
@@ -56,11 +57,20 @@ class BoardEntry(NamedTuple):
     metric: Metric
     tasks: tuple[IndexedTask, ...]
     """The task, or the subsets averaged."""
+    row: str
+    """What its row on the board is identified by: its label, else its model."""
+    label: str | None
+    """The row's name, if it is not the model's own."""
 
     @property
     def model(self) -> ModelIdentity:
         """Return the model of the run."""
         return self.source.run.model
+
+    @property
+    def model_title(self) -> str:
+        """Return the name of the row."""
+        return self.label or self.model.title
 
     @property
     def sample_metric(self) -> str:
@@ -91,22 +101,30 @@ class BoardEntries(NamedTuple):
 
     entries: list[BoardEntry]
     n_earlier: Mapping[tuple[str, Conditions], int]
-    """Number of earlier runs replaced by a later one, by the model's digest and the conditions."""
+    """Number of earlier runs replaced by a later one, by the row and the conditions."""
     notes: list[str]
 
 
 def collect_entries(
-    runs: Iterable[BoardRun], headlines: Mapping[str, str], registered: Mapping[str, str] | None = None
+    runs: Iterable[BoardRun],
+    headlines: Mapping[str, str],
+    registered: Mapping[str, str] | None = None,
+    model_names: Mapping[str, str] | None = None,
 ) -> BoardEntries:
     """Return each model's values on each dataset; `headlines` maps datasets to the metric to show.
 
     `registered` does the same for registered datasets, and takes precedence over the runs' own headlines.
+    `model_names` maps models to registered names, the labels of runs that have none.
     """
     latest: dict[tuple[str, Conditions], BoardEntry] = {}
     earlier: dict[tuple[str, Conditions], int] = {}
     notes: list[str] = []
     choice = _MetricChoice(headlines, registered or {})
-    for one in _deduplicate_runs(runs):
+    distinct = _deduplicate_runs(runs)
+    labels = label_rows([one.run for one in distinct], model_names or {})
+    notes += _note_shared_labels(one.run for one in distinct)
+    for one, label in zip(distinct, labels, strict=True):
+        row = one.run.model.key if label is None else f"label {label}"
         if one.run.status is RunStatus.UNSCORED:
             notes.append(f"{one.run.name}: no sample could be scored")
             continue
@@ -120,13 +138,45 @@ def collect_entries(
             if metric.value is None:
                 notes.append(f"{one.run.name}: no sample of {place.dataset} could be scored")
                 continue
-            entry = BoardEntry(_conditions(one.run, place, metric), one, metric, place.tasks)
-            key = (entry.model.digest, entry.conditions)
+            entry = BoardEntry(_conditions(one.run, place, metric), one, metric, place.tasks, row, label)
+            key = (row, entry.conditions)
             if key in latest:
                 earlier[key] = earlier.get(key, 0) + 1
             latest[key] = entry
     choice.check()
     return BoardEntries(list(latest.values()), earlier, [*notes, *choice.notes()])
+
+
+def label_rows(runs: Sequence[IndexedRun], model_names: Mapping[str, str]) -> list[str | None]:
+    """Return the label of each run's row; None if the model itself identifies it, wherever it is served.
+
+    A run without a label takes the registered name of its model, or the label that other runs give the
+    same model at the same address, if that is one label.
+    """
+    own = [run.label or model_names.get(run.model.name) for run in runs]
+    labels: dict[str, set[str]] = {}
+    for run, label in zip(runs, own, strict=True):
+        if label is not None:
+            labels.setdefault(run.model.digest, set()).add(label)
+
+    def find_label(run: IndexedRun, label: str | None) -> str | None:
+        others = labels.get(run.model.digest, set())
+        return min(others) if label is None and len(others) == 1 else label
+
+    return [find_label(run, label) for run, label in zip(runs, own, strict=True)]
+
+
+def _note_shared_labels(runs: Iterable[IndexedRun]) -> list[str]:
+    """Return a note for each label that several models have."""
+    models: dict[str, set[str]] = {}
+    for run in runs:
+        if run.label is not None:
+            models.setdefault(run.label, set()).add(run.model.key)
+    return [
+        f"the label {label!r} names {len(keys)} different models; its row shows the latest run of any of them"
+        for label, keys in models.items()
+        if len(keys) > 1
+    ]
 
 
 def _deduplicate_runs(runs: Iterable[BoardRun]) -> list[BoardRun]:
@@ -253,7 +303,8 @@ def _conditions(run: IndexedRun, place: _RunDataset, metric: Metric) -> Conditio
         shots=shared(task.shots.get(metric.method, "0") for task in tasks),
         fidelity=shared(_unquote_setting(task.settings.get("fidelity", "")) for task in tasks),
         windows=shared(_unquote_setting(task.settings.get("windows", "")) for task in tasks),
-        judge="" if run.judge is None else f"{run.judge.name} {run.judge.digest[:6]}",
+        judge="" if run.judge is None else f"{run.judge.title} {run.judge.key[:6]}",
+        prompt=run.prompt or "",
     )
 
 

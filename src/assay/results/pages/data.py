@@ -134,6 +134,8 @@ class RunPage(msgspec.Struct, frozen=True):
 
     name: str
     """The name of its folder."""
+    title: str
+    """The model, and the prompt if it has a name."""
     manifest: RunManifest
     rows: tuple[ScoreRow, ...]
     calibrations: tuple[Calibration, ...]

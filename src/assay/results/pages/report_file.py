@@ -40,7 +40,7 @@ def render_report_page(view: RunView) -> Iterator[str]:
     page = msgspec.structs.replace(view.page(), in_file=InFile(n_rows, tuple(details.places)))
     title = ", ".join(dict.fromkeys(task.family or task.name for task in view.manifest.tasks))
     return render_page_file(
-        f"{title} · {view.manifest.model.name}",
+        f"{title} · {view.manifest.title}",
         "run",
         "run_file",
         {"run": _encode(page), "table": _encode(view.table(0, n_rows))},

@@ -29,7 +29,7 @@ function joinRuns(names, runs, tables) {
       for (let place = 0; place < table.n; place++) {
         if (track.outcomes[place] === ".") continue;
         const row = {
-          run: names[at], model: runs[at].manifest.model.name, task: table.tasks[table.task[place]], group: table.groups[table.group[place]] ?? "",
+          run: names[at], model: runs[at].title, task: table.tasks[table.task[place]], group: table.groups[table.group[place]] ?? "",
           id: table.ids[place], question: table.questions[place], target: table.targets[place], method: track.name, outcome: OUTCOMES[track.outcomes[place]],
           answer: track.answers[place], rule: table.rules[track.rule[place]] ?? "", value: track.values[place], margin: track.margins[place],
           tokens: track.tokens[place], seconds: track.seconds[place], truncated: track.truncated[place] === "1",

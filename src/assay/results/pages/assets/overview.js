@@ -63,7 +63,7 @@ export function scores(run) {
     el("header", { class: "run-head" },
       el("p", { class: "kicker" }, userText(run.name)),
       el("h1", {}, userText(names(run))),
-      el("p", { class: "model" }, userText(manifest.model.name), el("span", { class: "faint" }, ` · ${manifest.model.backend}${manifest.model.dtype ? ` · ${manifest.model.dtype}` : ""}`)),
+      el("p", { class: "model" }, userText(run.title), el("span", { class: "faint" }, ` · ${manifest.model.backend}${manifest.model.dtype ? ` · ${manifest.model.dtype}` : ""}`)),
       el("p", { class: "faint when" }, when(run))),
     shown.length ? el("div", { class: "scores" }, shown.slice(0, MANY).map((row) => scoreCard(row, run.manifest.imported))) : null,
     shown.length > MANY ? el("p", { class: "faint" }, `and ${count(shown.length - MANY)} more below`) : null,
