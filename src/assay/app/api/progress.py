@@ -12,7 +12,7 @@ from shutil import get_terminal_size
 from typing import Any, Protocol
 
 from assay.app.progress import ProgressGauge, RunProgress
-from assay.app.progress_words import format_progress_line
+from assay.app.progress_words import format_duration, format_progress_line
 from assay.app.run import FinishedRun, Observer
 from assay.core.download import Download
 from assay.core.run import RunManifest
@@ -28,8 +28,8 @@ class Screen(Protocol):
     def draw(self, share: float, line: str) -> None:
         """Replace what was drawn before. `share`: from 0 to 1."""
 
-    def close(self) -> None:
-        """Remove the progress."""
+    def close(self, line: str) -> None:
+        """Remove the progress, or replace it by a last line; empty if the run failed."""
 
 
 class ProgressObserver(Observer):
@@ -39,6 +39,11 @@ class ProgressObserver(Observer):
         self._screen = screen
         self._gauge = ProgressGauge()
         self._next_note = self._next_draw = 0.0
+        self._last_line = ""
+
+    def close(self) -> None:
+        """End the display."""
+        self._screen.close(self._last_line)
 
     def downloading(self, download: Download) -> None:
         """Draw the progress of a download."""
@@ -69,7 +74,8 @@ class ProgressObserver(Observer):
             self._draw(self._gauge.look(tally))
 
     def finished(self, run: FinishedRun) -> None:
-        """Do nothing: the result is shown by itself."""
+        """Remember what was done, as the last line."""
+        self._last_line = f"{run.tally.n_done:,} samples in {format_duration(run.manifest.seconds)}"
 
     def _is_due(self) -> bool:
         now = time.monotonic()
@@ -89,10 +95,11 @@ def open_observer(is_shown: bool | None) -> Iterator[Observer]:
     if screen is None:
         yield Observer()
         return
+    observer = ProgressObserver(screen)
     try:
-        yield ProgressObserver(screen)
+        yield observer
     finally:
-        screen.close()
+        observer.close()
 
 
 def _open_screen(is_forced: bool) -> Screen | None:
@@ -127,12 +134,12 @@ class NotebookScreen:
         else:
             self._handle.update(shown)
 
-    def close(self) -> None:
-        """Remove the bar: the result follows."""
+    def close(self, line: str) -> None:
+        """Replace the bar by a line; the result follows."""
         if self._handle is not None:
             from IPython.display import HTML
 
-            self._handle.update(HTML(""))
+            self._handle.update(HTML(f'<div style="color:inherit;opacity:.7">{escape(line)}</div>'))
 
 
 class TerminalScreen:
@@ -144,7 +151,7 @@ class TerminalScreen:
         sys.stderr.write(f"\r\x1b[2K{share:4.0%} {line}"[: width + 6])
         sys.stderr.flush()
 
-    def close(self) -> None:
+    def close(self, line: str) -> None:
         """Remove the line."""
         sys.stderr.write("\r\x1b[2K")
         sys.stderr.flush()
@@ -163,5 +170,7 @@ class LineScreen:
             sys.stderr.write(f"{line}\n")
             sys.stderr.flush()
 
-    def close(self) -> None:
-        """Do nothing: lines stay."""
+    def close(self, line: str) -> None:
+        """Write the last line; the others stay."""
+        if line:
+            sys.stderr.write(f"{line}\n")

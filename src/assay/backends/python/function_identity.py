@@ -170,11 +170,12 @@ def _list_globals(code: CodeType) -> Iterator[str]:
 
 
 def _is_of_library(cls: type) -> bool:
+    if cls.__module__ in ("__main__", "__mp_main__"):
+        return False
     try:
         return inspect.getfile(cls).startswith(_LIBRARIES)
     except (TypeError, OSError):
-        # Defined in C, or in a notebook cell.
-        return cls.__module__ not in ("__main__", "__mp_main__")
+        return True  # Written in C.
 
 
 def _is_slot(value: object) -> bool:
