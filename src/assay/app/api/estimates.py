@@ -52,18 +52,9 @@ class Estimate:
 def to_estimate(metric: Metric) -> Estimate:
     """Return a metric as an estimate; raise USAGE-007 with the reason if it has no value."""
     if metric.value is None:
-        counts = (
-            f"{metric.n_failed} of {metric.n} samples failed" if metric.n_failed else "nothing was scored"
-        )
-        why = (
-            f"; the first: {metric.why}"
-            if metric.why and metric.n_failed
-            else f"; {metric.why}" * bool(metric.why)
-        )
-        what = f"{metric.task} {metric.method} has no {metric.metric}: {counts}{why}"
-        raise UsageError(
-            Problem(CODE, what, "correct the cause and run again; result.samples shows each sample")
-        )
+        what = f"{metric.task} {metric.method} has no {metric.metric}: {_explain_missing_value(metric)}"
+        fix = "correct the cause and run again; result.samples shows each sample"
+        raise UsageError(Problem(CODE, what, fix))
     return Estimate(
         value=metric.value,
         low=math.nan if metric.low is None else metric.low,
@@ -78,6 +69,14 @@ def to_estimate(metric: Metric) -> Estimate:
         metric=metric.metric,
         group=metric.group,
     )
+
+
+def _explain_missing_value(metric: Metric) -> str:
+    """Return why a metric has no value."""
+    if metric.n_failed:
+        first = f"; the first: {metric.why}" if metric.why else ""
+        return f"{metric.n_failed} of {metric.n} samples failed{first}"
+    return metric.why or "no sample was scored"
 
 
 def select_metric(
@@ -116,6 +115,8 @@ def select_metric(
 
 def format_metric_line(metric: Metric) -> str:
     """Return a metric as one line: its value in percent, its interval and its counts."""
+    if metric.value is None:
+        return f"{metric.task} {metric.method}: not scored, {_explain_missing_value(metric)}"
     unit = "perplexity" if is_perplexity(metric) else "%" if metric.is_share else metric.metric
     value, interval = format_metric_value(metric), format_metric_interval(metric)
     counted = f"{metric.n_counted} of {metric.n} counted"

@@ -217,8 +217,7 @@ class RunResult:
     # --- display ---
 
     def __repr__(self) -> str:
-        lines = [f"RunResult({self.folder})", *map(format_metric_line, self._headlines)]
-        return "\n".join([*lines, *(f"{one.task}: not scored, {one.why}" for one in self._unscored)])
+        return "\n".join([f"RunResult({self.folder})", *map(format_metric_line, self._headlines)])
 
     def _repr_html_(self) -> str:
         return render_result(self._finished.manifest, self._metrics, self._headlines, self.samples)
@@ -230,11 +229,6 @@ class RunResult:
     @property
     def _headlines(self) -> list[Metric]:
         return select_headline_metrics(self._metrics, self._finished.manifest)
-
-    @property
-    def _unscored(self) -> Sequence[Any]:
-        shown = {(one.task, one.method) for one in self._headlines}
-        return [one for one in self._finished.manifest.unscored if (one.task, one.method) not in shown]
 
 
 def open_result(run: StoredRun) -> RunResult:
