@@ -8,7 +8,7 @@ pytest imports this file when it starts, so it imports nothing else of Assay.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,7 +82,7 @@ def _find_data(data: Any, folder: Path) -> Any:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[Any]:
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Add scores and the first wrong samples to the report of a failed test."""
     report = yield
     if report.when == "call" and report.failed:

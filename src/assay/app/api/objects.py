@@ -20,8 +20,9 @@ class Frame(Protocol):
 
 
 Rows: TypeAlias = Sequence[Mapping[str, Any]] | Frame
-Dataset: TypeAlias = str | Path | Rows
-Datasets: TypeAlias = Dataset | Sequence[Dataset] | Mapping[str, Rows] | Iterable[str | Path]
+Datasets: TypeAlias = (
+    str | Path | Frame | Mapping[str, Rows] | Iterable[str | Path | Rows | Mapping[str, Any]]
+)
 Model: TypeAlias = str | Callable[..., Any] | tuple[Any, Any]
 
 
