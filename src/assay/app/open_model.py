@@ -77,7 +77,8 @@ def _set_thinking(values: RunSettings) -> RunSettings:
             what = (
                 f"--thinking {values.thinking}: {name} has no chat template, so it cannot be asked to think"
             )
-            raise thinking_error(what, f"remove --thinking, or choose one of: {listing(THINKING)}")
+            known = [one for one in THINKING if one != "python"]
+            raise thinking_error(what, f"remove --thinking, or choose one of: {listing(known)}")
         if args.get("thinking", values.thinking) != values.thinking:
             what = f"--thinking {values.thinking} and the model argument thinking={args['thinking']} differ"
             raise argument_error(what, "use only one of them")

@@ -276,7 +276,7 @@ class FunctionBackend:
             else:
                 stops = _get_sampling(request).stop
                 outcome = Completion(tuple(_cut(call[at], stops) for call in texts), n_prompt_tokens=0)
-            responses.append(Response(request.id, request.key, outcome, share, latency_s=seconds))
+            responses.append(Response(request.id, request.key, outcome, share))
         return responses
 
 

@@ -11,6 +11,7 @@ import assay
 from assay.app.settings import RunSettings
 from assay.app.table_flags import TABLE_FLAGS
 from assay.dialects.table.meta import META_FIELDS
+from cli import assay as command_line
 
 ONLY_ELSEWHERE: dict[str, str] = {}
 """Settings that are no argument of `assay.run`, each with the reason."""
@@ -251,3 +252,15 @@ def test_stored_runs_open_again() -> None:
         assay.load("nothing")
     rescored = assay.score(result.folder)
     assert rescored.accuracy.value == 1.0
+
+
+def test_the_command_line_reads_runs_of_python_objects() -> None:
+    folder = str(assay.run(ROWS, model=right).folder)
+    for arguments in (["explain", folder, "row:1"], ["report", folder], ["score", folder], ["ls"]):
+        status, out, err = command_line(*arguments)
+        assert status == 0, out + err
+    assert "python:right" in command_line("ls")[1]
+    other = str(assay.run(ROWS, model=lambda prompt: "A").folder)
+    status, out, _ = command_line("compare", folder, other)
+    assert status == 0
+    assert "python:lambda" in out
