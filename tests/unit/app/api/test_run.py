@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -264,3 +265,13 @@ def test_the_command_line_reads_runs_of_python_objects() -> None:
     status, out, _ = command_line("compare", folder, other)
     assert status == 0
     assert "python:lambda" in out
+
+
+def test_the_example_of_the_readme_runs() -> None:
+    readme = (Path(__file__).parents[4] / "README.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+    Path("data.csv").write_text("question,A,B,answer\n1+1=,1,2,B\n2+2=,4,5,A\n3+3=,7,6,B\n", encoding="utf-8")
+    assert '"smollm2"' in example
+    names: dict[str, Any] = {}
+    exec(example.replace('"smollm2"', '"mock"'), names)  # noqa: S102
+    assert names["result"].accuracy.n == 3
