@@ -114,6 +114,23 @@ def test_a_change_of_one_number_changes_the_hash(loaded: tuple[Any, Any]) -> Non
     assert hash_weights(model.to(torch.bfloat16)) != before
 
 
+def test_tensors_of_any_type_and_alignment_have_a_hash() -> None:
+    from assay.backends.hf.weight_hash import hash_weights
+
+    def hash_buffer(tensor: Any) -> str:
+        module = torch.nn.Module()
+        module.register_buffer("values", tensor)
+        return hash_weights(module)
+
+    whole = torch.arange(9, dtype=torch.float32)
+    assert hash_buffer(whole[1:]) == hash_buffer(whole[1:].clone())
+    kinds = (torch.bool, torch.uint8, torch.int64, torch.bfloat16, torch.float64, torch.complex64)
+    tensors = [whole[:n].to(kind) for kind in kinds for n in (0, 1, 7, 9)]
+    assert len({hash_buffer(tensor) for tensor in tensors}) == len(tensors)
+    assert hash_buffer(whole.view(3, 3)) == hash_buffer(whole.view(3, 3).t().contiguous().t())
+    assert hash_buffer(torch.tensor(1.0)) != hash_buffer(torch.tensor(2.0))
+
+
 @pytest.mark.usefixtures("workdir")
 def test_hooks_make_a_model_unknown(loaded: tuple[Any, Any]) -> None:
     model, _ = loaded
