@@ -172,7 +172,7 @@ class FunctionBackend:
         size = self._args.batch_size if self._signature.is_batched else 1
         group: list[Request] = []
         for request in requests:
-            if group and _get_sampling(group[0]) != _get_sampling(request):
+            if group and not _fit_one_call(group[0], request):
                 yield group
                 group = []
             group.append(request)
@@ -198,12 +198,15 @@ class FunctionBackend:
 
     async def _call_async(self, group: list[Request]) -> list[Response]:
         """Call the function once for each repeat; the first call that fails decides."""
+        if not isinstance(group[0].ask, Generate):
+            return self._respond(group, Failure("kind", f"{self._name} writes texts: use --method gen"), 0.0)
         began = perf_counter()
         texts: list[list[str]] = []
         failure: Failure | None = None
-        for _ in range(_get_sampling(group[0]).n):
+        sampling = group[0].ask.sampling
+        for _ in range(sampling.n):
             try:
-                reply = self._function(*self._collect_arguments(group), **self._collect_parameters(group))
+                reply = self._function(*self._collect_arguments(group), **self._collect_parameters(sampling))
                 if self._signature.is_async:
                     reply = await reply
             except RAISED_BY_AUTHORS as error:
@@ -223,8 +226,7 @@ class FunctionBackend:
         prompts = [_render_prompt(request.ask.prompt, self._signature.takes) for request in group]
         return (prompts,) if self._signature.is_batched else (prompts[0],)
 
-    def _collect_parameters(self, group: list[Request]) -> dict[str, Any]:
-        sampling = _get_sampling(group[0])
+    def _collect_parameters(self, sampling: Sampling) -> dict[str, Any]:
         return {name: getattr(sampling, name) for name in self._signature.parameters}
 
     def _read_reply(self, reply: Any, group: list[Request]) -> list[str] | Failure:
@@ -274,7 +276,8 @@ class FunctionBackend:
             if isinstance(texts, Failure):
                 outcome = texts
             else:
-                stops = _get_sampling(request).stop
+                assert isinstance(request.ask, Generate)
+                stops = request.ask.sampling.stop
                 outcome = Completion(tuple(_cut(call[at], stops) for call in texts), n_prompt_tokens=0)
             responses.append(Response(request.id, request.key, outcome, share))
         return responses
@@ -286,9 +289,13 @@ async def _wait_for_first(
     return await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
 
 
-def _get_sampling(request: Request) -> Sampling:
-    assert isinstance(request.ask, Generate)  # The plan allows no other kind.
-    return request.ask.sampling
+def _fit_one_call(one: Request, other: Request) -> bool:
+    """Return whether two requests can be in one call: both for texts, with the same parameters."""
+    return (
+        isinstance(one.ask, Generate)
+        and isinstance(other.ask, Generate)
+        and one.ask.sampling == other.ask.sampling
+    )
 
 
 def _render_prompt(prompt: Prompt, takes: Takes) -> str | list[dict[str, str]]:
