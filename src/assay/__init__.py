@@ -1,8 +1,14 @@
-"""Assay tells you what a language model scores on your own dataset.
+"""Assay reports what a language model scores on your own dataset.
 
 import assay
 result = assay.run("data.csv", model="smollm2", method=["ppl", "gen"])
-result.metrics, result.scores, result.rows
+result["gen"].accuracy.low, result.samples.wrong, result.frame()
+
+run          Evaluate a model on files, rows in memory or benchmarks.
+load         Open the result of an earlier run.
+score        Score the answers of a run again, without its model.
+import_log   Read the log of another evaluation program as a run.
+export_run   Write a run in the format of another program.
 """
 
 from __future__ import annotations
@@ -10,19 +16,40 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from assay.app.api import RunResult, export_run, import_log, run, score
+    from assay.app.api.comparison import Comparison
+    from assay.app.api.estimates import Estimate
+    from assay.app.api.result import RunResult
+    from assay.app.api.run import run
+    from assay.app.api.samples import SampleResult
+    from assay.app.api.stored import export_run, import_log, load, score
     from assay.core.errors import AssayError
 
 __version__ = "0.1.0"
-__all__ = ["AssayError", "RunResult", "__version__", "export_run", "import_log", "run", "score"]
+__all__ = [
+    "AssayError",
+    "Comparison",
+    "Estimate",
+    "RunResult",
+    "SampleResult",
+    "__version__",
+    "export_run",
+    "import_log",
+    "load",
+    "run",
+    "score",
+]
 
 _HOMES = {
     "AssayError": "assay.core.errors",
-    "RunResult": "assay.app.api",
-    "export_run": "assay.app.api",
-    "import_log": "assay.app.api",
-    "run": "assay.app.api",
-    "score": "assay.app.api",
+    "Comparison": "assay.app.api.comparison",
+    "Estimate": "assay.app.api.estimates",
+    "RunResult": "assay.app.api.result",
+    "SampleResult": "assay.app.api.samples",
+    "export_run": "assay.app.api.stored",
+    "import_log": "assay.app.api.stored",
+    "load": "assay.app.api.stored",
+    "run": "assay.app.api.run",
+    "score": "assay.app.api.stored",
 }
 
 
@@ -33,3 +60,8 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    """Return the public names, whether they are imported yet or not."""
+    return sorted(__all__)

@@ -14,6 +14,7 @@ from assay.backends.registry import open_backend
 from assay.core.ids import make_random
 from assay.core.ports import Backend
 from assay.core.prompt import Message
+from assay.core.python_objects import providing_objects
 from assay.core.request import Ask, Generate, Kind, Labels, Request, Sampling, Span, Windows, make_request
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood, Outcome, Response
 from fakes import openai_server
@@ -53,6 +54,9 @@ BACKENDS = [
     pytest.param(("triton", {}), id="triton"),
     pytest.param(("anthropic", {}), id="anthropic"),
     pytest.param(("gemini", {}), id="gemini"),
+    pytest.param(("python:answer", {"concurrency": "4"}), id="python function"),
+    pytest.param(("python:answer_all", {}), id="python function of batches"),
+    pytest.param(("python:loaded", {}), id="python loaded model"),
     pytest.param(("vllm", SETTINGS), id="vllm", marks=pytest.mark.slow),
 ]
 _IN_WORKERS = {
@@ -115,8 +119,25 @@ def vllm_model(tmp_path_factory: pytest.TempPathFactory) -> str:
     return f"vllm:{write_tiny_model(folder, chat=True, head_dim=32, context=4096)}"
 
 
+@pytest.fixture(scope="module")
+def python_objects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Functions, and a tiny model that is already loaded."""
+
+    def answer(prompt: str) -> str:
+        return prompt[-4:].upper()
+
+    async def answer_all(prompts: list[str]) -> list[str]:
+        return [answer(prompt) for prompt in prompts]
+
+    transformers = pytest.importorskip("transformers", reason="the hf extra is not installed")
+    folder = write_tiny_model(tmp_path_factory.mktemp("loaded"), chat=True, context=4096)
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder)
+    loaded = (model, transformers.AutoTokenizer.from_pretrained(folder))
+    return {"python:answer": answer, "python:answer_all": answer_all, "python:loaded": loaded}
+
+
 @pytest.fixture(params=BACKENDS)
-def backend(request: pytest.FixtureRequest) -> Backend:
+def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
     """Return the backend under test; opened once, as weights are large."""
     name, args = request.param
     if name == "mock, ray":
@@ -133,10 +154,12 @@ def backend(request: pytest.FixtureRequest) -> Backend:
         name = request.getfixturevalue("scoring_model")
     elif name == "vllm":
         name = request.getfixturevalue("vllm_model")
-    if name not in _OPENED:
-        _OPENED[name] = _IN_WORKERS[name]() if name in _IN_WORKERS else open_backend(name, args)
-        _OPENED[name].probe_card(frozenset(Kind), is_chat=False)
-    return _OPENED[name]
+    objects = request.getfixturevalue("python_objects") if name.startswith("python:") else {}
+    with providing_objects(objects):
+        if name not in _OPENED:
+            _OPENED[name] = _IN_WORKERS[name]() if name in _IN_WORKERS else open_backend(name, args)
+            _OPENED[name].probe_card(frozenset(Kind), is_chat=False)
+        yield _OPENED[name]
 
 
 def requests(asks: Sequence[Ask]) -> list[Request]:

@@ -126,7 +126,7 @@ Results = list[dict[str, dict[str, Any]]]
 """For each row and method, what is compared of the score."""
 
 
-def scored(dialect: str, form: str, model: str, out: Path, score_by: str | None, **more: Any) -> Results:
+def scored(dialect: str, form: str, model: str, out: Path, score_by: Any, **more: Any) -> Results:
     """Run the benchmark; return each row's results by method, without the names that a dialect gives."""
     dialect_file = read_dialect_file(dialect, form)
     rows: Results = []

@@ -24,6 +24,7 @@ from assay.core.compilation import CompiledDataset
 from assay.core.errors import AuthorError, Problem, UsageError, listing, suggest_name
 from assay.core.origin import Origin
 from assay.core.ports import Backend
+from assay.core.python_objects import is_python_name
 from assay.core.task import TaskSettings
 from assay.dialects.shared.described_task import DescribedTask
 from assay.dialects.table.eval_task import ANY_CONFIG, EvalTask, is_eval_file, read_eval_tasks, select_tasks
@@ -157,6 +158,8 @@ def locate(
 
     `uses_eval_file`: whether a plain hub name means the tasks of the repository's `eval.yaml`, if it has one.
     """
+    if is_python_name(name):
+        return [LocatedTable(name, TableMeta())]
     path = Path(name)
     if path.suffix == ".py" and path.is_file():
         return _locate_config_tables(name)

@@ -14,6 +14,7 @@ from assay.app.table_datasets import CompileContext, compile_table_dataset
 from assay.core.compilation import CompiledDataset
 from assay.core.errors import AssayError, Problem, UsageError, listing, suggest_name
 from assay.core.ports import Backend
+from assay.core.python_objects import is_python_name
 from assay.core.setting_names import name_setting
 from assay.core.task import TaskSettings
 from assay.dialects.leap.detect import TaskName, is_task
@@ -52,6 +53,8 @@ def detect_dialect(name: str, requested: str | None, dataset_args: Mapping[str, 
     if requested is None:
         # A file of rows fits several dialects; a transform makes it UltraEval's.
         of_rows = "ultraeval" if "transform" in dataset_args else TABLE
+        if is_python_name(name):
+            return of_rows
         return next((name_ for name_, known in DIALECT_REGISTRY.items() if known.recognises(name)), of_rows)
     if requested not in DIALECTS:
         raise UsageError(

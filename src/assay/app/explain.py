@@ -12,6 +12,7 @@ from assay.app.open_model import open_recorded_model
 from assay.app.settings import RunSettings
 from assay.core.model import Token
 from assay.core.ports import Backend
+from assay.core.python_objects import is_python_name
 from assay.core.request import Ask, Generate
 from assay.core.response import Completion, Response
 from assay.core.score import Attempt, Score
@@ -56,10 +57,11 @@ def explain(run: StoredRun, wanted: str, *, with_tokens: bool, offline: bool = F
     scores = tuple(
         score for score in run.scores() if score.sample_id == record.sample.id and score.task == record.task
     )
-    if not with_tokens or run.manifest.imported is not None:
-        # A log of another program does not say how to open its model.
-        return Explanation(record, _explain_asks(record, responses, scores, None), scores)
     settings = run.manifest.settings
+    is_gone = run.manifest.imported is not None or is_python_name(settings["model"].value)
+    if not with_tokens or is_gone:
+        # A log of another program does not say how to open its model, and a Python program keeps its own.
+        return Explanation(record, _explain_asks(record, responses, scores, None), scores)
     model = settings["model"].value
     was_offline = "offline" in settings and settings["offline"].value
     with offline_watch(RunSettings(model=model, offline=offline or was_offline)) as watch:

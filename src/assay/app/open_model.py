@@ -22,6 +22,7 @@ from assay.backends.workers.resource_shares import Placement
 from assay.backends.workers.worker_process import ProcessWorkerGroup, python_path
 from assay.core.errors import Problem, UsageError, listing, suggest_name
 from assay.core.ports import Backend
+from assay.core.python_objects import is_python_name
 from assay.core.run import Setting
 
 RAY = "ray"
@@ -41,6 +42,11 @@ def open_model(values: RunSettings) -> Backend:
         flag = "--workers" if values.on is None else "--on"
         what = f"{flag}: the model {values.model!r} is a server, which handles concurrent requests itself"
         fix = f"remove {flag}; --concurrency N sets the maximum number of concurrent requests"
+        raise UsageError(Problem("WORKER-001", what, fix))
+    if is_python_name(values.model):
+        flag = "workers" if values.on is None else "on"
+        what = f"{flag}: the model {values.model!r} is an object of this process, which workers cannot use"
+        fix = f"remove {flag}; concurrency=N calls a function on several threads"
         raise UsageError(Problem("WORKER-001", what, fix))
     placement, args = _split_placement(values.model_args)
     model = open_backend(values.model, args, concurrency=values.concurrency)
@@ -71,7 +77,8 @@ def _set_thinking(values: RunSettings) -> RunSettings:
             what = (
                 f"--thinking {values.thinking}: {name} has no chat template, so it cannot be asked to think"
             )
-            raise thinking_error(what, f"remove --thinking, or choose one of: {listing(THINKING)}")
+            known = [one for one in THINKING if one != "python"]
+            raise thinking_error(what, f"remove --thinking, or choose one of: {listing(known)}")
         if args.get("thinking", values.thinking) != values.thinking:
             what = f"--thinking {values.thinking} and the model argument thinking={args['thinking']} differ"
             raise argument_error(what, "use only one of them")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from assay.app.settings import RunSettings
 from assay.core.model import ModelIdentity
+from assay.core.python_objects import is_python_name
 from assay.core.run import RunManifest, RunStatus
 from assay.core.tally import Tally
 from assay.results.read import StoredRun
@@ -31,6 +32,12 @@ def start_over_note(manifest: RunManifest, archived: Path) -> str:
     """Return why all requests are sent again, and how to reuse the finished run."""
     server = _find_unidentified_models(manifest)[0]
     flag = "--model-arg" if server is manifest.model else "--judge-arg"
+    if is_python_name(server.name):
+        argument = "model_args" if server is manifest.model else "judge_args"
+        return (
+            f"all prompts are sent again, and the finished run is now in {archived}: {server.name} may "
+            f'answer otherwise now. To reuse finished runs, name its version: {argument}={{"version": "1"}}'
+        )
     return (
         f"all requests are sent again, and the finished run is now in {archived}: {server.name} does not "
         f"report which model it runs. To reuse finished runs, name the model: {flag} model=NAME (in `assay "
@@ -61,6 +68,9 @@ def reuse_note(manifest: RunManifest, tally: Tally) -> tuple[str, ...]:
 
 
 def _describe_identity(model: ModelIdentity) -> str:
+    if is_python_name(model.name):
+        what = "its version" if model.server == "named" else "a hash of its code"
+        return f"{model.name} is identified by {what}"
     if model.server == "unknown":
         return f"{model.name} does not report which model it runs, and the run does not name it"
     if model.server == "named":

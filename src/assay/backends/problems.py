@@ -95,3 +95,8 @@ def require_packages(*names: str, needed_by: str, fix: str = HF_EXTRA) -> None:
     absent = [name for name in names if find_spec(name) is None]
     if absent:
         raise not_installed_error(f"{needed_by} needs {', '.join(absent)}, which is not installed", fix)
+
+
+def python_object_error(what: str, fix: str) -> BackendError:
+    """Return PYTHON-003: an object of a Python program cannot be used as a model."""
+    return BackendError(Problem("PYTHON-003", what, fix))

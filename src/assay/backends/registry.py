@@ -28,13 +28,14 @@ BACKENDS: dict[str, str] = {
     "litellm": "assay.backends.providers.litellm_backend:LitellmBackend",
     "mock": "assay.backends.mock:MockBackend",
     "openai": "assay.backends.openai.backend:OpenAIBackend",
+    "python": "assay.backends.python.opening:open_python_model",
     "smollm2": "assay.backends.hf.embedded_model:SmolLM2Backend",
     "tgi": "assay.backends.http.generate_server:TgiBackend",
     "triton": "assay.backends.http.generate_server:TritonBackend",
     "ultraeval": "assay.backends.http.infer_server:InferServerBackend",
     "vllm": "assay.backends.vllm.backend:VllmBackend",
 }
-"""Name -> `module:Class`; the class is called with (where, args)."""
+"""Name -> `module:Class`, or a function; it is called with (where, args)."""
 TIMED_CLIENTS: dict[str, str] = {
     "anthropic": "assay.backends.providers.backend:AnthropicTimedClient",
     "gemini": "assay.backends.providers.backend:GeminiTimedClient",
@@ -47,9 +48,12 @@ TIMED_CLIENTS: dict[str, str] = {
 SERVERS = ("anthropic", "gemini", "litellm", "openai", "tgi", "triton", "ultraeval")
 """Backends that send requests to a server; they accept the argument `concurrency`."""
 
+CONCURRENT = (*SERVERS, "python")
+"""Backends that accept the argument `concurrency`."""
+
 LOCAL = ("hf", "smollm2", "vllm")
 """Backends that read a model's files and render its chat template here."""
-THINKING = (*LOCAL, "anthropic", "gemini", "litellm", "mock", "openai")
+THINKING = (*LOCAL, "anthropic", "gemini", "litellm", "mock", "openai", "python")
 """Backends whose models can be asked to think; they accept the argument `thinking`."""
 
 
@@ -81,7 +85,7 @@ def open_pinned(model: str, args: Mapping[str, str], commit: str | None) -> Back
 
 def _add_concurrency(name: str, args: Mapping[str, str], number: int) -> dict[str, str]:
     """Return the arguments with the concurrency added; raise MODEL-002 if the backend does not accept it."""
-    if name not in SERVERS:
+    if name not in CONCURRENT:
         what = f"--concurrency {number}: {name} does not send requests to a server"
         raise argument_error(what, "omit --concurrency; `assay run` chooses the batch size")
     if args.get("concurrency", str(number)) != str(number):
@@ -114,7 +118,11 @@ def _is_path(model: str) -> bool:
 
 def _advice(model: str, name: str) -> tuple[str, str]:
     """Return what is wrong with a model name without a backend, and what to write instead."""
-    known, model, name = listing(sorted(BACKENDS)), mask_user_info(model), mask_user_info(name)
+    known, model, name = (
+        listing(sorted(BACKENDS.keys() - {"python"})),
+        mask_user_info(model),
+        mask_user_info(name),
+    )
     if _is_path(model):
         return f"{model!r} is a path, but the prefix that names the backend is missing", f"write hf:{model}"
     if "/" in model and ":" not in model:

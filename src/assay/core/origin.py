@@ -20,6 +20,8 @@ class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
     """The field of the record."""
     sheet: str | None = None
     """The sheet of a workbook; `line` then counts its rows."""
+    index: int | str | None = None
+    """The index of the record in data of a Python program: its position, or its label in a DataFrame."""
 
     def at(self, column: str) -> Origin:
         """Return the place of the same record, narrowed to one column."""
@@ -35,6 +37,8 @@ class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
             text += f" row {self.row}"
             if self.line is not None:
                 text += f" (line {self.line})"
+            elif self.index is not None:
+                text += f" (index {shorten_text(str(self.index), MAX_VALUE_CHARS)})"
         elif self.line is not None:
             text += f" line {self.line}"
         if self.column is not None:

@@ -12,6 +12,7 @@ from assay.core.media import Medium
 from assay.core.model import ModelCard
 from assay.core.origin import Origin
 from assay.core.ports import Backend
+from assay.core.python_objects import is_python_name
 from assay.core.request import METHOD_BY_KIND, Kind, Windows
 from assay.core.task import Task
 
@@ -50,7 +51,8 @@ def _make_kind_problem(task: Task, kind: Kind, card: ModelCard) -> Problem:
     what = f"task {task.spec.name!r} {need}; model {card.name!r} supports {listing(supported)}"
     if kind in card.cannot:
         what += f", not {method!r}: {card.cannot[kind]}"
-        if supported and method in task.spec.methods:
+        in_python = is_python_name(card.name) or is_python_name(task.spec.source)
+        if supported and method in task.spec.methods and not in_python:
             command = shlex.join(["assay", "run", task.spec.display_source])
             fix += f": {command} --model {card.name} --method {supported[0]}"
     return Problem("PLAN-001", what, fix, Origin(task.spec.display_source))

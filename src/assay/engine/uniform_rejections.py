@@ -14,6 +14,8 @@ from assay.core.response import Failure, Response
 
 AT_MOST = 20
 """Number of rejections after which a run stops, if nothing else arrived."""
+_KINDS = ("refused", "raised", "wrong_type")
+"""Failures of a server that rejects a request, and of a Python function."""
 
 
 def check_uniform_rejections(
@@ -28,9 +30,9 @@ def check_uniform_rejections(
     for response in responses:
         pending.append(response)
         outcome = response.outcome
-        if not isinstance(outcome, Failure) or outcome.kind != "refused" or was_answered():
+        if not isinstance(outcome, Failure) or outcome.kind not in _KINDS or was_answered():
             break
-        # Only the status: the rest of the message can refer to the input.
+        # Only the status, or the type of the exception: the rest of the message can refer to the input.
         statuses.add(outcome.message.partition(":")[0])
         if len(statuses) > 1:
             break
@@ -41,6 +43,10 @@ def check_uniform_rejections(
 
 
 def _make_rejection_error(last: Failure) -> BackendError:
+    if last.kind != "refused":
+        what = f"the function failed on the first {AT_MOST} prompts; last error: {last.message}"
+        fix = "correct the function; if only these prompts are the problem, add keep_going=True"
+        return BackendError(Problem("MODEL-010", what, fix))
     what = f"the server rejected the first {AT_MOST} requests and answered none; last error: {last.message}"
     fix = "fix what the server reports; if only these requests are wrong, add --keep-going"
     return BackendError(Problem("MODEL-010", what, fix))

@@ -11,6 +11,7 @@ import msgspec
 
 from assay.core.errors import AuthorError, Problem, listing, suggest_name
 from assay.core.origin import Origin
+from assay.core.python_objects import is_python_name
 from assay.sources.arrow import ArrowSource, ParquetSource
 from assay.sources.delimited import DelimitedSource
 from assay.sources.faults import build_damaged_error, build_no_rows_error
@@ -60,7 +61,7 @@ SUFFIX_LIST = (
 
 
 def open_source(path: str | Path, settings: FileSettings | None = None) -> Source:
-    """Return the source for a file by its suffix, or for `hf://NAME:CONFIG@COMMIT#SPLIT`.
+    """Return the source for a file by its suffix, for `hf://NAME:CONFIG@COMMIT#SPLIT` or for `python:NAME`.
 
     Checks that the file exists, but reads nothing yet. With settings, everything they leave open is inferred
     from the file. Without settings, the suffix alone decides.
@@ -68,6 +69,11 @@ def open_source(path: str | Path, settings: FileSettings | None = None) -> Sourc
     place = Path(path)
     name = str(path)
     require_text(name)
+    if is_python_name(name):
+        from assay.sources.python_rows import open_rows
+
+        _require_settings(settings, name, "data of a Python program", frozenset())
+        return open_rows(name)
     if name.startswith("hf://"):
         # Imported here: reading a file does not need the hub.
         from assay.sources.hub_source import open_split
@@ -99,7 +105,7 @@ def open_source(path: str | Path, settings: FileSettings | None = None) -> Sourc
 
 def select_settings(path: str | Path, settings: FileSettings) -> FileSettings:
     """Return the settings that also apply to another file, such as one with examples: all but `sheet`."""
-    suffix = find_suffix(Path(path).name)
+    suffix = None if is_python_name(str(path)) else find_suffix(Path(path).name)
     known: frozenset[str] = frozenset()
     if suffix in _WORKBOOKS:
         known = WORKBOOK_SETTINGS

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import assay
-from assay.app.api import RunResult
+from assay.app.api.result import RunResult
 from assay.core.errors import StoreError
 
 CHOICES = """

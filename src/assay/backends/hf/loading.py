@@ -125,6 +125,12 @@ def load_model(
         return _inspect_model(model, first)
 
 
+def inspect_passed_model(model: Any, name: str) -> LoadedModel:
+    """Return a model that is already in memory, checked."""
+    with _wrapping_errors(f"{name} cannot be evaluated"):
+        return _inspect_model(model, model.get_input_embeddings().weight.device)
+
+
 def load_encoder(folder: Path) -> Any:
     """Return the model in a folder that turns tokens into vectors, in float32 on the CPU."""
     with _silencing_loaders(), _wrapping_errors(f"{folder} does not load"):

@@ -16,6 +16,7 @@ from assay.core.errors import AuthorError, PlanError, Problem, Problems, listing
 from assay.core.method import Method
 from assay.core.names import compose_name
 from assay.core.origin import Origin
+from assay.core.python_objects import PREFIX, is_python_name
 from assay.core.request import Sampling
 from assay.core.sample import Sample
 from assay.core.setting_names import list_settings, name_setting, naming_settings
@@ -135,7 +136,8 @@ def _compile(
     survey.layout = msgspec.structs.replace(survey.layout, has_decimal_comma=has_decimal_comma)
     layout = survey.layout
     notes += survey.notes
-    name = compose_name(meta.abbr or Path(path).name.split(".")[0])
+    own_name = path.removeprefix(PREFIX) if is_python_name(path) else Path(path).name.split(".")[0]
+    name = compose_name(meta.abbr or own_name)
     if layout.data_type == "text":
         task = _text_task(path, name, source, meta, settings, survey, notes)
         return _finish(task, survey, None, notes, meta)
@@ -540,9 +542,10 @@ def _shot_pool(
         samples = TableRows(source, layout, survey.twins).samples()
     else:
         given = settings.shots_from
-        if not is_address(given):
+        if not is_address(given) and not is_python_name(given):
             given = str(find_on_disk(Path(given)))
-        file = given if Path(given).exists() or find_split is None else find_split(source.path, given)
+        is_found = Path(given).exists() or is_python_name(given)
+        file = given if is_found or find_split is None else find_split(source.path, given)
         other = _open_table(file, select_settings(file, meta.file_settings), settings)
         if isinstance(source, AnswerColumnsSource):
             other = source.read_other(other)

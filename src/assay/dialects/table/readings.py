@@ -11,6 +11,7 @@ import msgspec
 
 from assay.core.errors import AuthorError, Problem
 from assay.core.origin import Origin
+from assay.core.python_objects import is_python_name
 from assay.dialects.table.meta import TableMeta
 
 _FLAGS = {
@@ -44,7 +45,9 @@ class Reading(NamedTuple):
     """Additional flags that are not table settings."""
 
     def command(self, path: str) -> str:
-        """Return the command for this reading."""
+        """Return the command for this reading, or the call if the table is an object of a Python program."""
+        if is_python_name(path):
+            return f"assay.run(data, {format_arguments(self.meta)})"
         return " ".join(filter(None, ("assay run", shlex.quote(path), format_flags(self.meta), self.also)))
 
 
@@ -57,6 +60,16 @@ def format_flags(meta: TableMeta) -> str:
         if key in _FLAGS:
             flags += [_FLAGS[key], shlex.quote(_format_flag(value))]
     return " ".join(flags)
+
+
+def format_arguments(meta: TableMeta) -> str:
+    """Return table settings as arguments of `assay.run`."""
+    arguments = ["no_answers=True"] if meta.no_answers else []
+    for key, value in msgspec.to_builtins(meta).items():
+        if key in _FLAGS:
+            plain = list(value) if isinstance(value, (list, tuple)) else value
+            arguments.append(f"{_FLAGS[key].removeprefix('--').replace('-', '_')}={plain!r}")
+    return ", ".join(arguments)
 
 
 def _format_flag(value: Any) -> str:
@@ -81,4 +94,6 @@ class AmbiguousTableError(AuthorError):
         self.readings = tuple(readings)
         choices = "".join(f"\n    {one.command(path)}\n        {one.what}" for one in readings)
         fix = f"run one of these commands, or answer the questions of assay init {shlex.quote(path)}{choices}"
+        if is_python_name(path):
+            fix = f"add the arguments of one of these calls{choices}"
         super().__init__(Problem(code, what, fix, Origin(path, column=column)))

@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from assay.app.progress import ProgressGauge, RunProgress
+from assay.app.progress_words import format_progress_line
 from assay.app.run_plan import PlannedRun
 from assay.core.compilation import CompiledDataset
 from assay.core.model import ModelCard
@@ -22,7 +23,6 @@ from assay.core.task import Task
 from assay.faces.cli.panel import render_bar
 from assay.faces.cli.progress import TerminalObserver
 from assay.faces.cli.progress_views import ProgressMode, View, can_draw, open_view
-from assay.faces.cli.progress_words import format_progress_line
 from assay.faces.cli.render import err, out, pad_texts, show_all_compiled
 
 _DRAW_EVERY_S = 0.2

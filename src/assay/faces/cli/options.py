@@ -12,44 +12,12 @@ from typing import Any, TypeVar
 import click
 
 from assay.app.settings import Settings, resolve_settings
+from assay.app.table_flags import FLAGS_OF_KEYS, TABLE_FLAGS
 from assay.core.errors import Problem, UsageError
 from assay.faces.cli.option_groups import grouped_option
 from assay.faces.cli.run_choices import expand_flags, require_one_run
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-# Flags that describe a table, in the meta file's own words.
-_TABLE = {
-    "name": "abbr",
-    "data_type": "data_type",
-    "answer_is": "answer_is",
-    "ppl_target": "ppl_target",
-    "match": "match",
-    "several_right": "several_right",
-    "group_by": "category_column",
-    "cluster": "cluster_column",
-    "options": "options",
-    "input_columns": "input_columns",
-    "context_columns": "context_columns",
-    "distractors": "distractors",
-    "label_names": "label_names",
-    "shuffle_options": "shuffle_options",
-    "no_answers": "no_answers",
-    "answer_column": "output_column",
-    "messages_column": "messages_column",
-    "template": "template",
-    "human_prompt": "human_prompt",
-    "bot_prompt": "bot_prompt",
-    "sheet": "sheet",
-    "header": "has_header",
-    "header_row": "header_row",
-    "columns": "columns",
-    "separator": "separator",
-    "quotes": "quotes",
-    "encoding": "encoding",
-    "decimal_comma": "decimal_comma",
-}
-_FLAGS_OF_KEYS = {key: flag for flag, key in _TABLE.items()}
 
 offline_option = grouped_option(
     "Network",
@@ -505,7 +473,7 @@ def build_run_settings(flags: dict[str, Any]) -> list[Settings]:
 
 def _resolve_flags(flags: dict[str, Any]) -> Settings:
     table = {}
-    for flag, key in _TABLE.items():
+    for flag, key in TABLE_FLAGS.items():
         value = flags.pop(flag, None)
         if value not in (None, ()):
             table[key] = _LISTS[flag](value) if flag in _LISTS else value
@@ -529,7 +497,7 @@ def _format_flag(name: str, *, is_named_prompt: bool) -> str:
     if is_named_prompt and name == "table.template":
         return "--prompt or --template"
     key = name.removeprefix("table.")
-    flag = _FLAGS_OF_KEYS.get(key, key) if key != name else name
+    flag = FLAGS_OF_KEYS.get(key, key) if key != name else name
     return "--" + flag.replace("_", "-")
 
 

@@ -15,8 +15,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from assay.app.progress import RunProgress, TrackProgress
-from assay.core.rounding import format_percent
-from assay.faces.cli.progress_words import (
+from assay.app.progress_words import (
     PHASES,
     flatten_line,
     format_duration,
@@ -29,6 +28,7 @@ from assay.faces.cli.progress_words import (
     list_pace_facts,
     list_reuse_facts,
 )
+from assay.core.rounding import format_percent
 
 _MOST_ROWS = 30
 _LINES_AROUND = 9

@@ -17,10 +17,10 @@ from rich.live import Live
 from rich.text import Text
 
 from assay.app.progress import ProgressGauge, RunProgress, showing_library_downloads
+from assay.app.progress_words import PHASES, format_progress_line
 from assay.core.run import RunManifest
 from assay.core.tally import Tally
 from assay.faces.cli.panel import ProgressPanel
-from assay.faces.cli.progress_words import PHASES, format_progress_line
 from assay.faces.cli.render import err
 
 SHARE = 0.004

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ _TEXTS = "".join(json.dumps({"text": f"A short text number {n} about nothing."})
 _TRANSLATIONS = "question,answer\n" + "".join(f"das ist Satz {n},this is sentence {n}\n" for n in range(8))
 
 
-def _run(folder: Path, name: str, content: str, **settings: object) -> StoredRun:
+def _run(folder: Path, name: str, content: str, **settings: Any) -> StoredRun:
     path = folder / name
     path.write_text(content, encoding="utf-8")
     out = folder / path.stem

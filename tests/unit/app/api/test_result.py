@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import assay
-from assay.app.api import RunResult
+from assay.app.api.result import RunResult
 from fakes.leap_tasks import CHOICE, questions
 
 DATA = "question,A,B,answer,category\n1+1=,1,2,B,x\n2+2=,4,5,A,y\n3+3=,7,6,B,y\n"
@@ -53,7 +53,7 @@ def test_frames(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert isinstance(frame, pandas.DataFrame)
         assert len(frame) == length
     assert set(result.frame()["metric"]) >= {"accuracy"}
-    monkeypatch.setattr("assay.app.api.find_spec", lambda name: None)
+    monkeypatch.setattr("assay.app.api.result.find_spec", lambda name: None)
     with pytest.raises(assay.AssayError, match="USAGE-007"):
         result.frame()
 
@@ -61,10 +61,10 @@ def test_frames(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_wrong_calls_are_errors_a_person_can_read(data: Path) -> None:
     with pytest.raises(assay.AssayError, match="USAGE-004"):
         assay.run([])
-    with pytest.raises(assay.AssayError, match=r"USAGE-001.*did you mean 'method'"):
-        assay.run(data, model="mock", methods=["gen"])
+    with pytest.raises(TypeError, match="methods"):
+        assay.run(data, model="mock", methods=["gen"])  # type: ignore[call-arg]
     with pytest.raises(assay.AssayError, match="USAGE-001"):
-        assay.run(data, model="mock", shots="many")
+        assay.run(data, model="mock", shots="many")  # type: ignore[arg-type]
 
 
 def test_what_a_meta_file_says_can_be_said_in_the_call(data: Path) -> None:
