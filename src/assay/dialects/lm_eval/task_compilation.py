@@ -15,6 +15,7 @@ from assay.core.errors import (
     PlanError,
     Problem,
     Problems,
+    describe_exception,
     listing,
     reraise_interrupt,
 )
@@ -170,7 +171,7 @@ class TaskCompilation:
             raise
         except RAISED_BY_AUTHORS as error:
             reraise_interrupt(error)
-            what = f"the class {getattr(cls, '__name__', cls)} raised {type(error).__name__}: {error}"
+            what = f"the class {getattr(cls, '__name__', cls)} raised {describe_exception(error)}"
             what = f"task {self._selected.name!r}: {what}"
             fix = "correct the class, or install what it needs"
             raise AuthorError(Problem("LMEVAL-008", what, fix, locate_task(self._selected))) from error
