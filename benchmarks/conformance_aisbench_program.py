@@ -35,7 +35,6 @@ from benchmarks.peers import AISBENCH, peer_python
 from benchmarks.record import add_output_options, hand_over, setting
 
 ASPECTS = ("requests", "predictions", "results", "summary")
-_ROOT = Path(__file__).resolve().parents[1]
 _MODES: Mapping[str, Sequence[str]] = {"default": (), "faithful": ("--fidelity", "faithful")}
 _LONG_NUMBER = re.compile(r"\d+\.\d{6,}")
 _TIME = re.compile(r"\d{8}_\d{6}")
@@ -159,7 +158,7 @@ class Original:
 def compare(case: Case, folder: Path, original: Original) -> Differences:
     """Return for each mode what differs from the original, by aspect."""
     folder.mkdir(parents=True, exist_ok=True)
-    assay = [str(_ROOT / ".venv/bin/assay"), "as", "aisbench", "--no-cache"]
+    assay = [sys.executable, "-m", "assay", "as", "aisbench", "--no-cache"]
 
     def run_assay(arguments: Sequence[str], where: Path, log: Path) -> None:
         with open(log, "wb") as file:

@@ -178,7 +178,7 @@ def test_a_model_that_is_not_there_keeps_no_other_from_its_scores(workdir: Path)
     result = assay("as", "aisbench", "--models", "two", "--datasets", "sums_gen")
     assert result.status == 2
     assert "MODEL-003" in result.err
-    assert "says-b: there are no scores in this folder" in result.err
+    assert "says-b: not in the summary, because " in result.err
     assert table(tree(workdir))[0][4:] == ["says-a"]
 
 

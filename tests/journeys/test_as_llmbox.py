@@ -172,6 +172,8 @@ def test_flags_without_effect_are_named_with_what_happens_instead(checkout: Path
         (("--continue_from", "x.json"), "is not a run folder"),
         (("-b", "many"), "--batch_size: found 'many'"),
         (("--chat_template", "llama3"), "'llama3' is not a file"),
+        (("-m", "mock", "--chat_template", "llama3"), "'llama3' is not a file"),
+        (("-m", "mock", "--chat_template", "quiz.jinja"), "mock has its own chat template"),
         (("-d", "agieval:math"), "agieval consists of two datasets"),
         (("--model_type", "base", "--chat_template", "tokenizer"), "contradicts --model_type base"),
         (("--ranking_tipe", "ppl"), "unrecognized arguments"),
@@ -182,6 +184,7 @@ def test_flags_without_effect_are_named_with_what_happens_instead(checkout: Path
 def test_what_would_change_the_numbers_is_rejected(
     checkout: Path, flags: tuple[str, ...], message: str
 ) -> None:
+    Path("quiz.jinja").write_text("{{ messages }}", encoding="utf-8")
     result = assay("as", "llmbox", "-m", "smollm2", "-d", "quiz", *flags)
     assert (result.status, message in result.err) == (2, True), result.err
     assert not Path("runs").exists()

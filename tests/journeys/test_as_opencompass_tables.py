@@ -243,7 +243,7 @@ def test_tables_of_a_list_that_can_be_read_in_several_ways_are_all_named(
     workdir: Path, names: tuple[str, ...]
 ) -> None:
     for name in names:
-        rows = [{"my_question": f"{n}+1=", "X": "2", "Y": "3", "my_answer": "XY"[n % 2]} for n in range(8)]
+        rows = [{"my_question": f"{n}+1=", "X": "2", "Y": "3", "my_answer": "PQ"[n % 2]} for n in range(8)]
         lines = "".join(json.dumps(row) + "\n" for row in rows)
         (workdir / f"{name}.jsonl").write_text(lines, encoding="utf-8")
     entries = ", ".join(

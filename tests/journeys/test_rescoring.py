@@ -325,7 +325,7 @@ def test_a_run_that_continues_shows_its_own_score_and_keeps_the_others(workdir: 
     assert assay("score", "run", "--extract", "regex:^zzz").status == 3, "failed samples are reported again"
     again = assay("run", *command, "--out", "run")
     assert again.status == 3
-    assert "the answers have 1 later scorings, which are kept; the run now shows its own score" in again.out
+    assert "later scorings of these answers are kept (1); the run now shows its own score" in again.out
     assert summary(workdir / "run") == own
     assert [one["name"] for one in listed()] == ["run", "001-run", "002-regex"]
     assert assay("score", "run", "--use", "2").status == 0

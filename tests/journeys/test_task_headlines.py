@@ -63,6 +63,18 @@ def test_a_family_is_the_mean_of_its_tasks_headlines(folder: Path) -> None:
     assert "acc; acc_norm" in result.out
 
 
+def test_the_header_of_a_family_shows_the_examples_of_each_subset(folder: Path) -> None:
+    write_task(folder, "pair", "First")
+    write_task(folder, "pair", "Second")
+    module = folder / "pair.py"
+    first, second = module.read_text().split("class Second")
+    shown = "    def n_shot(self):\n        return 2\n\n    def has_training_docs"
+    module.write_text(f"{first}class Second{second.replace('    def has_training_docs', shown, 1)}")
+    write_registry(folder, {"first": ("pair.First", "acc"), "second": ("pair.Second", "acc")})
+    lines = assay("run", "task", *RUN).out.splitlines()
+    assert [line.split(None, 1)[1] for line in lines if line.startswith("  shots ")] == ["none; 2"]
+
+
 def test_a_task_without_data_does_not_stop_the_others(folder: Path) -> None:
     write_task(folder, "one", "One")
     write_task(folder, "other", "Other", file="absent.json")

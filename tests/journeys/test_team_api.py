@@ -559,6 +559,7 @@ def test_a_strange_method_or_body_ends_in_the_one_shape(server: TeamServer) -> N
         answer = server.ask(method, path, body)
         assert answer.status in (400, 404, 405), (method, path, answer)
         assert set(answer.body) == {"code", "what", "fix"}
+        assert (answer.body["fix"] == "use a method of the header Allow") == (answer.status == 405)
 
 
 def test_a_client_that_goes_away_leaves_no_stream(server: TeamServer) -> None:

@@ -512,7 +512,7 @@ def _note_stored_scorings(n: int) -> tuple[str, ...]:
     if not n:
         return ()
     return (
-        f"the answers have {n} later scorings, which are kept; the run now shows its own score; "
+        f"later scorings of these answers are kept ({n}); the run now shows its own score; "
         "`assay score RUN --list-scorings` lists them",
     )
 

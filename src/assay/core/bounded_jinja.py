@@ -19,6 +19,7 @@ from jinja2.compiler import CodeGenerator, Frame
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedEnvironment
 
+from assay.core.errors import describe_exception
 from assay.core.jinja_budget import (
     CALL,
     ITEM,
@@ -100,7 +101,7 @@ def _format_error(error: Exception) -> str:
     if isinstance(error, TemplateError | JinjaLimit):
         # Jinja's own errors are sentences.
         return str(error) or type(error).__name__
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return describe_exception(error)
 
 
 def _line(template: Template, error: BaseException) -> int | None:

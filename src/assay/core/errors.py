@@ -48,10 +48,8 @@ _HANDLERS = (
 
 def is_interrupt(error: BaseException) -> bool:
     """Return whether an error is not caused by the code it comes from: Ctrl-C, or a closed generator."""
-    return (
-        isinstance(error, GeneratorExit)
-        or type(error).__name__ == "CancelledError"
-        or (isinstance(error, KeyboardInterrupt) and not _is_raised_by_code(error))
+    return type(error).__name__ == "CancelledError" or (
+        isinstance(error, GeneratorExit | KeyboardInterrupt) and not _is_raised_by_code(error)
     )
 
 
@@ -75,7 +73,10 @@ def calling_author(what: str) -> Iterator[None]:
 
 
 def _is_raised_by_code(error: BaseException) -> bool:
-    """Return whether a `raise` statement started an error. Ctrl-C can occur between any two instructions."""
+    """Return whether a `raise` statement started an error.
+
+    Ctrl-C can occur between any two instructions, and a generator is closed where it yields.
+    """
     trace = error.__traceback__
     if trace is None:
         return False
@@ -183,6 +184,15 @@ class Problems:
         self.total += total
         self.first.extend(problems[: MAX_SHOWN_PROBLEMS - len(self.first)])
         self._kinds.add(kind)
+
+
+def describe_exception(error: BaseException) -> str:
+    """Return the type of an exception and its message, if it has one."""
+    try:
+        message = str(error)
+    except Exception as broken:  # noqa: BLE001 - an author's own class may fail in any way
+        message = f"its message cannot be shown ({type(broken).__name__})"
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 
 def find_raise_origin(error: BaseException) -> Origin | None:

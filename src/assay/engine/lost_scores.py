@@ -17,6 +17,7 @@ from assay.core.errors import (
     Problem,
     StoreError,
     UsageError,
+    describe_exception,
     find_raise_origin,
     is_interrupt,
 )
@@ -53,7 +54,7 @@ def describe_scoring_problem(error: BaseException, task: str, track: Method) -> 
         return error.problems[0]
     return Problem(
         "SCORE-007",
-        f"scoring {task!r} by {track} raised {type(error).__name__}: {error}",
+        f"scoring {task!r} by {track} raised {describe_exception(error)}",
         "fix the code at this line, then score the stored answers with `assay score RUN`",
         find_raise_origin(error),
     )

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from assay.core.errors import AuthorError, Problem, listing
+from assay.core.errors import AuthorError, Problem, listing, suggest_name
 from assay.sources.dataset_folder import DatasetFolder, DatasetMissing
 from assay.sources.datasets_library import quiet_datasets_library
 from assay.sources.files import find_suffix
@@ -32,6 +32,20 @@ SUFFIXES = tuple(_BUILDERS)
 FORMATS = frozenset(name for name, _ in _BUILDERS.values())
 _SAME_SPLIT = {"valid": "validation", "val": "validation", "dev": "validation", "training": "train"}
 """The library's names for splits that files spell differently."""
+
+_UNKNOWN_OPTION = re.compile(r"unexpected keyword argument '(\w+)'")
+_CSV_OPTIONS = (
+    "delimiter",
+    "sep",
+    "quoting",
+    "quotechar",
+    "escapechar",
+    "header",
+    "names",
+    "encoding",
+    "skiprows",
+)
+"""Options of the library for csv files that authors use most."""
 
 MakeProblem = Callable[[str, str], Problem]
 """Returns the problem for what is wrong and how to fix it."""
@@ -100,6 +114,9 @@ def read_files(
         if builder == "csv":
             sign = options.get("delimiter", options.get("sep", ","))
             fix = f"check the separator {sign!r}, or set DOWNLOAD_OPTIONS = {{'delimiter': ...}}"
+        if (unknown := _UNKNOWN_OPTION.search(str(error))) is not None:
+            near = suggest_name(unknown[1], _CSV_OPTIONS if builder == "csv" else ())
+            fix = f"correct or remove the key {unknown[1]!r} of DOWNLOAD_OPTIONS{near}"
         raise AuthorError(make_problem(what, fix)) from error
 
 

@@ -6,7 +6,14 @@ from collections.abc import Generator
 
 import pytest
 
-from assay.core.errors import MAX_SHOWN_PROBLEMS, AuthorError, Problem, Problems, calling_author
+from assay.core.errors import (
+    MAX_SHOWN_PROBLEMS,
+    AuthorError,
+    Problem,
+    Problems,
+    calling_author,
+    describe_exception,
+)
 
 
 class NotHere(AuthorError):
@@ -60,6 +67,24 @@ def test_an_interrupt_that_code_raises_itself_is_not_taken_for_ctrl_c() -> None:
         raise KeyboardInterrupt("mine")
     with pytest.raises(RuntimeError, match=r"it ended the program \(SystemExit 0\)"), calling_author("it"):
         sys.exit(0)
+
+
+def test_a_generator_exit_that_code_raises_itself_is_its_own_error() -> None:
+    with pytest.raises(RuntimeError, match=r"it raised \(GeneratorExit mine\)"), calling_author("it"):
+        raise GeneratorExit("mine")
+
+
+def test_an_exception_is_described_even_without_a_message() -> None:
+    class Broken(Exception):
+        def __str__(self) -> str:
+            raise ValueError
+
+    described = [describe_exception(error) for error in (MemoryError(), KeyError("x"), Broken())]
+    assert described == [
+        "MemoryError",
+        "KeyError: 'x'",
+        "Broken: its message cannot be shown (ValueError)",
+    ]
 
 
 def test_ctrl_c_goes_through_the_code_that_it_meets() -> None:

@@ -28,6 +28,7 @@ from assay.sources.hub_files import load_splits
 from assay.sources.hub_name import parse_hub_name
 
 CODE = "LEAP-007"
+_DELIMITERS = ("\t", ",", ";", "|")
 
 
 class TaskData:
@@ -90,6 +91,8 @@ class TaskData:
             _check_builder(task, builder, datasets)
             named = {split: [str(path) for path in paths] for split, paths in present.items()}
             dataset = read_files(datasets, builder, named, options, self._cache, partial(_problem, task))
+            if builder == "csv":
+                _check_delimiter(task, dataset)
         note = f"missing files: {listing(map(str, absent.values()))}; the other splits were loaded"
         return dataset, LoadedSplits(tuple(all_paths), absent, (note,) if absent else ())
 
@@ -126,8 +129,25 @@ def _check_builder(task: Task, builder: str, datasets: Any) -> None:
     formats = _formats(datasets)
     if builder in formats or Path(builder).exists():
         return
-    what = f"DATASET_TYPE is {builder!r}{suggest_name(builder, formats)}, which is not a format of `datasets`"
-    raise AuthorError(_problem(task, what, f"write one of {listing(sorted(formats))}"))
+    near = suggest_name(builder.lower(), formats)
+    what = f"DATASET_TYPE is {builder!r}{near}, which is not a format of `datasets`"
+    # The usual formats first: the library has many.
+    known = sorted(formats, key=lambda name: (name not in FORMATS, name))
+    raise AuthorError(_problem(task, what, f"write one of {listing(known)}"))
+
+
+def _check_delimiter(task: Task, dataset: Any) -> None:
+    """Raise if a csv file was read as one column, which another delimiter would split."""
+    for split, rows in dataset.items():
+        if len(rows.column_names) != 1 or not len(rows):
+            continue
+        (header,) = rows.column_names
+        for sign in _DELIMITERS:
+            n = header.count(sign)
+            if n and all(str(row[header]).count(sign) == n for row in rows.select(range(min(len(rows), 5)))):
+                what = f"the files of split {split!r} were read as one column {header!r}"
+                fix = f"set DOWNLOAD_OPTIONS = {{'delimiter': {sign!r}}}"
+                raise AuthorError(_problem(task, what, fix))
 
 
 def _formats(datasets: Any) -> Collection[str]:

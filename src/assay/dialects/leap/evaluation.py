@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from assay.core.errors import RAISED_BY_AUTHORS, reraise_interrupt
+from assay.core.errors import RAISED_BY_AUTHORS, describe_exception, reraise_interrupt
 from assay.core.request import Generate
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood, Outcome
 from assay.core.sample import Sample
@@ -49,7 +49,7 @@ class Evaluation:
         except RAISED_BY_AUTHORS as error:
             reraise_interrupt(error)
             where = find_error_line(error, self._prepared.author.path)
-            what = f"raised {type(error).__name__}: {error} ({where}); the document is {format_document(doc)}"
+            what = f"raised {describe_exception(error)} ({where}); the document is {format_document(doc)}"
             return Failure("process_results", what)
         if not isinstance(returned, Mapping):
             what = (

@@ -17,6 +17,7 @@ from assay.core.errors import (
     RAISED_BY_AUTHORS,
     AuthorError,
     Problem,
+    describe_exception,
     listing,
     reraise_interrupt,
     suggest_name,
@@ -288,7 +289,7 @@ def _read_eval_datasets(module: Any, path: Path) -> dict[str, RegistryEntry]:
         datasets = getattr(module, DATASETS_FUNCTION)()
     except RAISED_BY_AUTHORS as error:
         reraise_interrupt(error)
-        what = f"{DATASETS_FUNCTION}() raised {type(error).__name__}: {error}"
+        what = f"{DATASETS_FUNCTION}() raised {describe_exception(error)}"
         raise AuthorError(Problem(CODE, what, "fix the file", Origin(str(path)))) from error
     _check_mapping(datasets, f"{DATASETS_FUNCTION}()", path)
     entries = {}

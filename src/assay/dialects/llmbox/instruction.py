@@ -27,7 +27,7 @@ from assay.core.bounded_jinja import (
     compile_jinja,
     render_jinja,
 )
-from assay.core.errors import suggest_name
+from assay.core.errors import describe_exception, suggest_name
 from assay.core.jinja_budget import MAX_CHARACTERS
 from assay.core.jinja_costs import spec_width
 from assay.dialects.shared.template import find_literal_fields
@@ -109,7 +109,7 @@ def compile_instruction(text: Any, env: Environment) -> Render:
         except InstructionError:
             raise
         except Exception as error:  # `{x.y}` and `{x:5}` call methods of values in the row
-            raise InstructionError(f"{type(error).__name__}: {error}") from error
+            raise InstructionError(describe_exception(error)) from error
 
     return formatted
 

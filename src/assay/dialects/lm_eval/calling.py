@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, Problem, reraise_interrupt
+from assay.core.errors import RAISED_BY_AUTHORS, AuthorError, Problem, describe_exception, reraise_interrupt
 from assay.core.origin import Origin
 from assay.core.text_preview import shorten_text
 from assay.dialects.lm_eval.config import TaskKeys
@@ -40,7 +40,7 @@ def describe_error(
     error: BaseException, function: Any, key: str, keys: TaskKeys, doc: Any = None, row: int | None = None
 ) -> Problem:
     """Return the problem for an error of an author's function or template."""
-    what = f"{key} raised {type(error).__name__}: {error}"
+    what = f"{key} raised {describe_exception(error)}"
     fix, where = "correct the task or its data", keys.where
     if isinstance(error, UnreadableValue):
         what = str(error)

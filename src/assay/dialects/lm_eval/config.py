@@ -9,6 +9,7 @@ import msgspec
 
 from assay.core.errors import Problem, Problems, listing, suggest_name
 from assay.core.origin import Origin
+from assay.core.sampling_bounds import describe_expected_value
 from assay.dialects.lm_eval.selection import SelectedTask, locate_task
 from assay.dialects.lm_eval.task_files import FunctionReference
 
@@ -352,26 +353,25 @@ def read_generation(
     if not isinstance(stops, list | tuple) or not all(isinstance(stop, str) for stop in stops):
         add_problem(f"generation_kwargs.until is {until!r:.60}, expected texts", "write a list of texts")
         stops = ()
-    lengths = [given.pop(key) for key in LENGTH_KEYS if key in given]
+    lengths = {key: given.pop(key) for key in LENGTH_KEYS if key in given}
+    length_key = next(iter(lengths), "max_gen_toks")
+    values = {length_key: lengths.get(length_key)}
     is_sampled = bool(given.pop("do_sample", True))
-    temperature, top_p = given.pop("temperature", None), given.pop("top_p", None)
-    numbers: dict[str, float] = {}
-    for key, value, usual in (
-        ("max_gen_toks", lengths[0] if lengths else None, DEFAULT_MAX_TOKENS),
-        ("temperature", temperature, 0.0),
-        ("top_p", top_p, 1.0),
-    ):
-        try:
-            numbers[key] = float(usual if value is None else value)
-        except (TypeError, ValueError):
-            add_problem(f"generation_kwargs.{key} is {value!r:.60}, expected a number", f"correct {key}")
-            numbers[key] = usual
+    for key in ("temperature", "top_p"):
+        value = given.pop(key, None)
+        if is_sampled:  # Without sampling, both have no effect.
+            values[key] = value
+    numbers: dict[str, float] = {length_key: DEFAULT_MAX_TOKENS, "temperature": 0.0, "top_p": 1.0}
+    for key, value in values.items():
+        if (expected := describe_expected_value(key, value)) is not None:
+            add_problem(f"generation_kwargs.{key} is {value!r:.60}, expected {expected}", f"correct {key}")
+        elif value is not None:
+            numbers[key] = float(value)
     return Generation(
         tuple(stop for stop in stops if stop),
-        int(numbers["max_gen_toks"]),
-        # Without sampling, a temperature has no effect.
-        numbers["temperature"] if is_sampled else 0.0,
-        numbers["top_p"] if is_sampled else 1.0,
+        int(numbers[length_key]),
+        numbers["temperature"],
+        numbers["top_p"],
         tuple(sorted(given)),
     )
 

@@ -11,6 +11,7 @@ from assay.core.errors import (
     RAISED_BY_AUTHORS,
     AuthorError,
     Problem,
+    describe_exception,
     listing,
     reraise_interrupt,
     suggest_name,
@@ -205,7 +206,7 @@ class TaskScoring:
             reraise_interrupt(error)
             shown = step.function if isinstance(step.function, str) else step.function.__name__
             what = f"filter {name!r}: the step {shown} with {dict(step.arguments)!r:.80} raised"
-            self._fail(f"{what} {type(error).__name__}: {error}", "correct the arguments of the step")
+            self._fail(f"{what} {describe_exception(error)}", "correct the arguments of the step")
 
     def _build_step(self, step: FilterStep) -> Any:
         cls = self._tools.filters[step.function] if isinstance(step.function, str) else step.function

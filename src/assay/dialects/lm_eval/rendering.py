@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from assay.core.errors import AuthorError, Problem
 from assay.core.origin import Origin
 from assay.dialects.lm_eval.config import CODE
+from assay.dialects.shared.template import find_literal_fields
 
 if TYPE_CHECKING:
     from assay.core.bounded_jinja import BoundedEnvironment
@@ -108,6 +109,13 @@ def render_template(text: str, doc: Document, where: Origin) -> str:
         return render_jinja(_compile_template(text, where), doc)
     except JinjaFailure as error:
         raise UnreadableValue(f"the template {text!r:.60} cannot be filled: {error.what}") from error
+
+
+def find_literal_columns(template: Any, columns: Collection[str]) -> list[str]:
+    """Return the columns that a template contains as `{column}`, which Jinja leaves unchanged."""
+    if not isinstance(template, str) or "{" not in template or template in columns:
+        return []
+    return sorted(find_literal_fields(_sandbox(), template).intersection(columns))
 
 
 @lru_cache(maxsize=1024)

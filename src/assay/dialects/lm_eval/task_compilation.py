@@ -15,6 +15,7 @@ from assay.core.errors import (
     PlanError,
     Problem,
     Problems,
+    describe_exception,
     listing,
     reraise_interrupt,
 )
@@ -44,7 +45,7 @@ from assay.dialects.lm_eval.evaluation import NO_OPTION, ScoringTools, TaskScori
 from assay.dialects.lm_eval.examples import ORIGINAL_SEED, ExamplePool, build_pool
 from assay.dialects.lm_eval.functions import AuthorFunctions
 from assay.dialects.lm_eval.media import describe_document
-from assay.dialects.lm_eval.rendering import Document, DocumentReader, UnreadableValue
+from assay.dialects.lm_eval.rendering import Document, DocumentReader, UnreadableValue, find_literal_columns
 from assay.dialects.lm_eval.selection import SelectedTask, locate_task
 from assay.dialects.lm_eval.task import ClassRequestBuilder, LmEvalTask, PreparedDocument, RequestBuilder
 from assay.dialects.lm_eval.task_classes import create_task, loading_with, overrides, read_class_config
@@ -143,7 +144,7 @@ class TaskCompilation:
                 needs_unconditional=scoring.needs_unconditional,
             )
         samples, documents = self._prepare(keys, docs, pool, scoring, reader, builder, methods)
-        self._add_remarks(keys)
+        self._add_remarks(keys, docs[0])
         spec = self._build_spec(
             keys, split, samples, docs, methods, n_shots, examples, scoring, sampling, family
         )
@@ -170,7 +171,7 @@ class TaskCompilation:
             raise
         except RAISED_BY_AUTHORS as error:
             reraise_interrupt(error)
-            what = f"the class {getattr(cls, '__name__', cls)} raised {type(error).__name__}: {error}"
+            what = f"the class {getattr(cls, '__name__', cls)} raised {describe_exception(error)}"
             what = f"task {self._selected.name!r}: {what}"
             fix = "correct the class, or install what it needs"
             raise AuthorError(Problem("LMEVAL-008", what, fix, locate_task(self._selected))) from error
@@ -371,7 +372,12 @@ class TaskCompilation:
         targets = tuple(str(one) for one in several if one is not None)
         return Sample(id_, fields, origin, targets=targets if keys.output_type == GENERATE_UNTIL else ())
 
-    def _add_remarks(self, keys: TaskKeys) -> None:
+    def _add_remarks(self, keys: TaskKeys, doc: Any) -> None:
+        for key in ("doc_to_text", "doc_to_target"):
+            for name in find_literal_columns(getattr(keys, key), _list_columns(doc)):
+                self._notes.append(
+                    f"{keys.name}: {{{name}}} in {key} is plain text; {{{{{name}}}}} inserts the column"
+                )
         if keys.generation is not None and keys.generation.ignored:
             names = listing(keys.generation.ignored)
             self._notes.append(f"{keys.name}: the generation_kwargs {names} are not sent to the model")

@@ -11,6 +11,7 @@ from assay.core.errors import (
     RAISED_BY_AUTHORS,
     AuthorError,
     Problem,
+    describe_exception,
     find_raise_origin,
     listing,
     reraise_interrupt,
@@ -115,7 +116,7 @@ class EntryEvaluation:
                         made = [extract_answer(text, self._scoring.predictions) for text in texts]
                     except RAISED_BY_AUTHORS as error:
                         reraise_interrupt(error)
-                        what = f"raised {type(error).__name__}: {error} ({find_raise_origin(error)})"
+                        what = f"raised {describe_exception(error)} ({find_raise_origin(error)})"
                         return Failure("post_processor", what)
                     found.append(made if output.turns else made[0])
             elif isinstance(outcome, LabelProbs):
@@ -140,7 +141,7 @@ class EntryEvaluation:
             found = {name: extract_answer(name, self._scoring.predictions) for name in names}
         except RAISED_BY_AUTHORS as error:
             reraise_interrupt(error)
-            raised = f"{self.rule} raised {type(error).__name__}: {error}"
+            raised = f"{self.rule} raised {describe_exception(error)}"
             what = f"{raised}; it is called with the labels {listing(names)}"
             fix = "correct the function, or remove pred_postprocessor"
             raise AuthorError(Problem(EVALUATION_CODE, what, fix)) from error

@@ -17,6 +17,7 @@ from assay.core.errors import (
     PlanError,
     Problem,
     Problems,
+    describe_exception,
     listing,
     reraise_interrupt,
 )
@@ -167,7 +168,7 @@ class EvaluatorBuilder:
                 made.append(None if gold is None else find(gold))
             except RAISED_BY_AUTHORS as error:
                 reraise_interrupt(error)
-                what = f"dataset_postprocessor {process.name} raised {type(error).__name__}: {error}; "
+                what = f"dataset_postprocessor {process.name} raised {describe_exception(error)}; "
                 what += f"found {gold!r:.80}"
                 problems.add(
                     Problem(EVALUATION_CODE, what, "correct the function or the row", origin.at(column))

@@ -17,7 +17,14 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
-from assay.core.errors import AuthorError, Problem, listing, reraise_interrupt, suggest_name
+from assay.core.errors import (
+    AuthorError,
+    Problem,
+    describe_exception,
+    listing,
+    reraise_interrupt,
+    suggest_name,
+)
 from assay.core.origin import Origin
 from assay.dialects.shared.absl_flags import remove_flags
 
@@ -150,7 +157,7 @@ class AuthorModules:
             )
         if isinstance(error, ImportError) and error.name and error.name.partition(".")[0] in self._roots:
             return Problem(self._code, str(error), "correct the import", where)
-        return Problem(self._code, f"it raised {type(error).__name__}: {error}", "correct the file", where)
+        return Problem(self._code, f"it raised {describe_exception(error)}", "correct the file", where)
 
     def _module(self, name: str) -> ModuleType:
         """Return a module of the package; create it and its parents if needed."""

@@ -15,6 +15,7 @@ from assay.core.errors import (
     AuthorError,
     Problem,
     Problems,
+    describe_exception,
     listing,
     reraise_interrupt,
     suggest_name,
@@ -113,7 +114,7 @@ class ClassAuthor:
             near = suggest_name(str(error.args[0]), values)
             what = f"{hook} uses the missing key {error}{near}; the row has {listing(values)}"
             return HookProblem(self.raised_code, what, "correct the key or the data", place)
-        what = f"{hook} raised {type(error).__name__}: {error}"
+        what = f"{hook} raised {describe_exception(error)}"
         return HookProblem(self.raised_code, what, "correct the class or the data", place)
 
     def explain_own_error(self, error: BaseException, place: Origin) -> HookProblem | None:

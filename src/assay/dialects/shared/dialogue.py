@@ -211,10 +211,17 @@ def turns_to_messages(turns: Sequence[tuple[Role, str]]) -> tuple[Message, ...]:
 
 
 def _append_turns(messages: list[Message], turns: Sequence[tuple[Role, str]]) -> None:
-    """Append turns; drop empty ones and later system turns, and merge adjacent turns of one role."""
+    """Append turns: drop empty ones, merge adjacent ones of one role, and put system turns at the beginning.
+
+    Examples and the question often repeat one system turn. The last row's is kept: the question's own.
+    """
+    system = dict.fromkeys(text.rstrip() for role, text in turns if role == "system" and text.strip())
+    if system:
+        first = messages[:1] if messages and messages[0].role == "system" else []
+        messages[: len(first)] = [Message("system", "\n".join(system))]
     for role, text in turns:
         content = text.rstrip()
-        if not content or (role == "system" and messages):
+        if not content or role == "system":
             continue
         if messages and messages[-1].role == role:
             messages[-1] = Message(role, f"{messages[-1].text}\n{content}")

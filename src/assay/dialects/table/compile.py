@@ -172,6 +172,8 @@ def _compile(
     notes += list_shape_notes(source, meta)
     shown = (dialogue, ppl_dialogue) if label_map is None else label_map.all
     _check_prompts(source, layout, survey.filled, shown, faithful=settings.is_faithful)
+    used = {name.split(".")[0] for one in shown for name in one.fields}
+    survey.unused = tuple(name for name in survey.unused if name not in used)
     if Method.PROB in methods and not shows_options:
         raise _build_plan_error(
             "TABLE-007",

@@ -201,8 +201,8 @@ def _build_given_choice(table: Evidence, options: tuple[str, ...] | str) -> _Cho
 
 def _choices(table: Evidence) -> Iterator[_Choice]:
     """Yield the candidates for options, the most certain first."""
-    names = tuple(one.name for one in table.free() if one.is_scalar and one.parent is None)
-    families = find_numbered_families(names)
+    families = find_numbered_families(_list_option_columns(table))
+    inputs = frozenset(table.given.input_columns or ())
     families.sort(key=lambda family: (family[0] != "", not is_option_stem(family[0]), -len(family[1])))
     unsure = []
     for stem, names, base in families:
@@ -210,8 +210,13 @@ def _choices(table: Evidence) -> Iterator[_Choice]:
         choice = _Choice(names, _read_row_options(table, names), base, named and stem != "answer", "")
         if named:
             yield choice
-        elif len(names) >= 3:
+        elif len(names) >= 3 and inputs.isdisjoint(names):
             unsure.append(choice)
+    letters = tuple(name for name in table.given.input_columns or () if _is_letter(name))
+    if len(letters) >= 2 and set(letters) <= set(_list_option_columns(table)):
+        yield _Choice(
+            letters, _read_row_options(table, letters), None, False, "the answers name these columns"
+        )
     marked = [column for column in table.free() if column.marks_right]
     # Of several lists with marks, prefer the one with a single right option: it is the stricter question.
     marked.sort(key=lambda column: max(map(len, _right_options(column))))
@@ -242,10 +247,35 @@ def _choices(table: Evidence) -> Iterator[_Choice]:
     yield from _named_columns(table)
 
 
+def _list_option_columns(table: Evidence) -> tuple[str, ...]:
+    """Return the columns that may contain an option: those without a role, and the given input columns.
+
+    A template may show the options, so that a meta file lists them in `input_columns`.
+    """
+    free = {column.name for column in table.free()} | set(table.given.input_columns or ())
+    return tuple(
+        name
+        for name, column in table.columns.items()
+        if name in free and column.filled and column.is_scalar and column.parent is None
+    )
+
+
+def _is_letter(name: str) -> bool:
+    return len(name) == 1 and name.isascii() and name.isupper()
+
+
 def _named_columns(table: Evidence) -> Iterator[_Choice]:
     """Yield the columns whose names are the answers."""
-    names = [column.name for column in table.free() if column.is_scalar and column.parent is None]
-    for column in find_named_answers(table):
+    names = _list_option_columns(table)
+    given = table.given.output_column
+    answers = (
+        find_named_answers(table)
+        if given is None
+        else [table.columns[given]]
+        if given in table.columns
+        else []
+    )
+    for column in answers:
         named = [name for name in names if name in column.distinct and name != column.name]
         if len(named) >= 2 and len(named) == len(column.distinct):
             between = names[names.index(named[0]) : names.index(named[-1]) + 1]

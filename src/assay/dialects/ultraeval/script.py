@@ -12,6 +12,7 @@ from assay.core.errors import (
     RAISED_BY_AUTHORS,
     AuthorError,
     Problem,
+    describe_exception,
     listing,
     reraise_interrupt,
     suggest_name,
@@ -155,7 +156,7 @@ class Script:
             near = suggest_name(str(error.args[0]), row)
             what = f"transform uses the field {error}, which does not exist{near}"
         else:
-            what = f"transform raised {type(error).__name__}: {error}"
+            what = f"transform raised {describe_exception(error)}"
         return BadRow(what, "fix the transform or the row", find_error_line(error, self.path).line)
 
     def _build_shape_error(self, result: Any) -> BadRow:

@@ -194,23 +194,21 @@ def show_subsets(
 
 
 def _merge_facts(compiled: Sequence[CompiledDataset]) -> list[tuple[str, str]]:
-    """Merge the facts of subsets: a shared value once, otherwise the values with their counts."""
-    found: dict[str, Counter[str]] = {}
-    for one in compiled:
-        for name, value in one.facts:
-            found.setdefault(name, Counter())[value] += 1
-    return [
-        (
-            name,
-            next(iter(values))
-            if values.total() == len(compiled) and len(values) == 1
-            else _format_value_counts(values),
-        )
-        for name, values in found.items()
-    ]
+    """Merge the facts of subsets: a shared value once, otherwise the values in order, with their counts."""
+    names = dict.fromkeys(name for one in compiled for name, _ in one.facts)
+    return [(name, _format_value_counts(_count_values(compiled, name), len(compiled))) for name in names]
 
 
-def _format_value_counts(values: Counter[str]) -> str:
+def _count_values(compiled: Sequence[CompiledDataset], name: str) -> Counter[str]:
+    """Return how often each value of a fact occurs; a subset without the fact has the value none."""
+    return Counter(
+        value for one in compiled for value in [value for key, value in one.facts if key == name] or ["none"]
+    )
+
+
+def _format_value_counts(values: Counter[str], n_subsets: int) -> str:
+    if len(values) == 1 and values.total() == n_subsets:
+        return next(iter(values))
     shown = [
         value if n == 1 else f"{value} ({n} subsets)" for value, n in islice(values.items(), _FACTS_SHOWN)
     ]

@@ -19,7 +19,7 @@ _MOST_DAYS = 36_500
 def _check_days(_context: click.Context, _parameter: click.Parameter, days: float | None) -> float | None:
     """Reject values that are not a time: `nan` would make a token that never expires."""
     if days is not None and not 0 < days <= _MOST_DAYS:
-        raise click.BadParameter(f"{days:g} is not between 0 and {_MOST_DAYS}")
+        raise click.BadParameter(f"{days:g} is not above 0 and at most {_MOST_DAYS}")
     return days
 
 

@@ -106,11 +106,12 @@ def body_timeout_error(seconds: float) -> HttpError:
 
 
 def unknown_address_error(status: int = 404) -> HttpError:
-    """Return the error for an unknown address or method."""
-    return HttpError(
-        status,
-        Problem("WEB-016", "this address does not exist or does not support this method", "start at /"),
-    )
+    """Return the error for an unknown address, or for a method that an address does not support."""
+    if status == 405:
+        what, fix = "this address does not support this method", "use a method of the header Allow"
+    else:
+        what, fix = "this address does not exist", "start at /"
+    return HttpError(status, Problem("WEB-016", what, fix))
 
 
 def not_found_error(noun: str) -> HttpError:

@@ -97,7 +97,7 @@ class CorpusCounts:
         drawn = sorted(self._of(rows[draw.choice(len(rows), size=len(rows))].sum(0)) for _ in range(_N_DRAWS))
         middle = statistics.fmean(drawn)
         half = (drawn[-1 - _N_DRAWS // 40] - drawn[_N_DRAWS // 40]) / 2
-        return middle - half, middle + half
+        return max(0.0, middle - half), middle + half
 
     def _estimate_interval(self, moments: _Moments) -> tuple[float, float]:
         """Return the interval by the delta method, from the covariance of the sums."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from assay.core.errors import find_raise_origin
+from assay.core.errors import describe_exception, find_raise_origin
 from assay.core.method import Method
 from assay.core.score import MACRO, Metric, Score, Verdict
 from assay.scoring.metrics.corpus_counts import CorpusCounts
@@ -115,7 +115,7 @@ class RunningCorpus:
         try:
             return self._build_metrics(track)
         except Exception as error:  # noqa: BLE001 (reported as the reason why there is no value)
-            why = f"{self.name} raised {type(error).__name__}: {error} ({find_raise_origin(error)})"
+            why = f"{self.name} raised {describe_exception(error)} ({find_raise_origin(error)})"
             metric_without_value = _assemble_metric(
                 self._task, track, self.name, None, None, (None, None), self._whole.outcomes, 0
             )

@@ -14,7 +14,15 @@ from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import Any, NamedTuple, TypeVar
 
-from assay.core.errors import AssayError, PlanError, Problem, UsageError, calling_author, listing
+from assay.core.errors import (
+    AssayError,
+    PlanError,
+    Problem,
+    UsageError,
+    calling_author,
+    describe_exception,
+    listing,
+)
 from assay.core.origin import Origin
 from assay.core.score import JudgeReply, Ratio, Verdict
 from assay.scoring.judges.binding import last_replies
@@ -303,7 +311,7 @@ def _raising_rows(
 
 
 def _describe_error(metric: Any, error: Exception) -> str:
-    what = str(error) if isinstance(error, _NoNumbers) else f"raised {type(error).__name__}: {error}"
+    what = str(error) if isinstance(error, _NoNumbers) else f"raised {describe_exception(error)}"
     return f"the metric {_get_label(metric)} {what}"
 
 

@@ -18,6 +18,7 @@ from assay.systems.llmbox.flags import FLAGS
 _DATASETS = Path("utilization/dataset")
 """The dataset folder in a checkout of the original."""
 _LOCAL = ("hf", "smollm2")
+_WITH_TEMPLATE_FILE = (*_LOCAL, "vllm")
 _API_BACKENDS = ("openai", "anthropic", "dashscope", "qianfan")
 _API_MODEL = re.compile(
     r"(gpt-[34]|o[134](-|$)|chatgpt|text-davinci|davinci|babbage|curie|claude|ernie|qwen-)"
@@ -76,6 +77,8 @@ def _resolve_model(flags: argparse.Namespace) -> str:
 
 
 def _list_model_args(flags: argparse.Namespace, model: str) -> Iterator[tuple[str, str]]:
+    if flags.chat_template not in (None, *_WITHOUT_FILE):
+        yield "chat_template", _require_template_file(flags.chat_template, model)
     if model.partition(":")[0] not in _LOCAL:
         return
     if flags.batch_size is not None:
@@ -86,18 +89,21 @@ def _list_model_args(flags: argparse.Namespace, model: str) -> Iterator[tuple[st
         yield "max_batch", match[1]
     if flags.torch_dtype is not None:
         yield "dtype", flags.torch_dtype
-    if flags.chat_template not in (None, *_WITHOUT_FILE):
-        yield "chat_template", _require_template_file(flags.chat_template)
 
 
-def _require_template_file(name: str) -> str:
-    if Path(name).is_file():
-        return name
-    raise usage_error(
-        f"--chat_template: {name!r} is not a file. Assay has none of the original's named templates, "
-        "such as chatml or llama3: it uses the model's own template",
-        "write --chat_template tokenizer for the model's own, base for plain text, or name a Jinja file",
-    )
+def _require_template_file(name: str, model: str) -> str:
+    if not Path(name).is_file():
+        raise usage_error(
+            f"--chat_template: {name!r} is not a file. Assay has none of the original's named templates, "
+            "such as chatml or llama3: it uses the model's own template",
+            "write --chat_template tokenizer for the model's own, base for plain text, or name a Jinja file",
+        )
+    if model.partition(":")[0] not in _WITH_TEMPLATE_FILE:
+        raise usage_error(
+            f"--chat_template {name}: {model} has its own chat template, which a file cannot replace",
+            "remove the flag, or evaluate a local model",
+        )
+    return name
 
 
 def _resolve_chat(flags: argparse.Namespace) -> str | None:

@@ -275,16 +275,21 @@ def _report_summary(
 ) -> int:
     """Write and print the summary of complete runs; return the exit status."""
     columns = []
+    without: list[str] = []
     for abbr, name in models:
         run = work.last_run(abbr, is_complete=True)
         if run is None:
-            print_notes([f"{abbr}: there are no scores in this folder"])
+            without.append(abbr)
         else:
             is_aisbench = command.system == "aisbench"
             results = result_files.read_results(work.path, abbr, run) if is_aisbench else {}
             columns.append(ModelColumn(name, run, results))
+    if columns or command.stage == "viz":
+        print_notes(
+            f"{abbr}: not in the summary, because {work.path} has no scores of it" for abbr in without
+        )
     if not columns:
-        return ERROR_STATUS
+        return ERROR_STATUS  # Without the errors of the runs again: they are above.
     rows = None if plan is None else plan.summary.rows
     path = write_summary(summary_table(columns, rows), columns, work.path / "summary", work.stamp)
     marked = "".join(f"{line}\n" for line in list_failed_rows(columns))

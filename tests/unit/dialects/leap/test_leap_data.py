@@ -220,7 +220,13 @@ def test_an_authors_own_init_works(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "near"), [("cvs", "did you mean 'csv'"), ("jsonl", "did you mean 'json'"), ("spreadsheet", "")]
+    ("kind", "near"),
+    [
+        ("cvs", "did you mean 'csv'"),
+        ("CSV", "did you mean 'csv'"),
+        ("jsonl", "did you mean 'json'"),
+        ("spreadsheet", ""),
+    ],
 )
 def test_a_dataset_type_that_the_library_does_not_have_is_named_and_not_looked_for(
     tmp_path: Path, kind: str, near: str
@@ -259,11 +265,30 @@ def test_a_wrong_delimiter_is_named_without_the_librarys_own_output(
     assert capfd.readouterr() == ("", ""), "nothing of the library's own"
 
 
-def test_a_delimiter_that_leaves_one_column_names_the_columns_that_were_found(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("options", "sign"), [(None, "\t"), ({"delimiter": "\t"}, ","), ({"sep": "|"}, ";")])
+def test_a_delimiter_that_leaves_one_column_is_reported_with_the_right_one(
+    tmp_path: Path, options: dict[str, str] | None, sign: str
+) -> None:
     (tmp_path / "data/bm_x").mkdir(parents=True)
-    (tmp_path / "data/bm_x/dev.csv").write_text("q\ta\n1?\t1\n", encoding="utf-8")
-    message = {"DATASET_PATH": "bm_x", "DATASET_TYPE": "csv", "DATA_FILES": {"validation": "dev.csv"}}
+    (tmp_path / "data/bm_x/dev.csv").write_text(f"q{sign}a\n1?{sign}1\n", encoding="utf-8")
+    message = {
+        **{"DATASET_PATH": "bm_x", "DATASET_TYPE": "csv", "DOWNLOAD_OPTIONS": options},
+        "DATA_FILES": {"validation": "dev.csv"},
+    }
     with pytest.raises(AuthorError) as caught:
-        contexts(compiled(tmp_path, message))
+        compiled(tmp_path, message)
     text = str(caught.value)
-    assert r"q\ta" in text, "the one column there is"
+    assert f"were read as one column {f'q{sign}a'!r}" in text
+    assert f"set DOWNLOAD_OPTIONS = {{'delimiter': {sign!r}}}" in text
+
+
+def test_a_misspelt_download_option_is_named(tmp_path: Path) -> None:
+    (tmp_path / "data/bm_x").mkdir(parents=True)
+    (tmp_path / "data/bm_x/dev.csv").write_text("q,a\n1?,1\n", encoding="utf-8")
+    message = {
+        **{"DATASET_PATH": "bm_x", "DATASET_TYPE": "csv", "DOWNLOAD_OPTIONS": {"delimeter": ";"}},
+        "DATA_FILES": {"validation": "dev.csv"},
+    }
+    with pytest.raises(AuthorError) as caught:
+        compiled(tmp_path, message)
+    assert "the key 'delimeter' of DOWNLOAD_OPTIONS (did you mean 'delimiter'?)" in str(caught.value)

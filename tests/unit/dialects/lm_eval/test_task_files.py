@@ -205,6 +205,35 @@ def test_without_generation_kwargs_a_blank_line_ends_a_reply(write: Callable[...
     assert (ask.sampling.stop, ask.sampling.max_tokens) == (("\n\n",), 256)
 
 
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ("max_gen_toks: 0", "max_gen_toks is 0, expected a whole number of tokens, 1 or more"),
+        ("max_new_tokens: many", "max_new_tokens is 'many', expected a whole number of tokens"),
+        ("temperature: -1", "temperature is -1, expected a number, 0 or more"),
+        ("top_p: 3", "top_p is 3, expected a number above 0 and at most 1"),
+    ],
+)
+def test_sampling_out_of_range_is_an_error(write: Callable[..., Path], settings: str, message: str) -> None:
+    rows = [{"q": "2+2?", "answer": "4"}]
+    with pytest.raises(AssayError) as caught:
+        compile_file(write(f"{TEXT}generation_kwargs: {{{settings}}}\n", rows))
+    assert f"generation_kwargs.{message}" in str(caught.value)
+
+
+def test_sampling_that_has_no_effect_may_have_any_value(write: Callable[..., Path]) -> None:
+    greedy = "generation_kwargs: {do_sample: false, temperature: -1, top_p: 0, max_gen_toks: '9'}\n"
+    (one,) = compile_file(write(TEXT + greedy, [{"q": "2+2?", "answer": "4"}]))
+    ask = first_requests(one)[0].ask
+    assert isinstance(ask, Generate)
+    assert (ask.sampling.temperature, ask.sampling.top_p, ask.sampling.max_tokens) == (0.0, 1.0, 9)
+
+
+def test_a_column_in_single_braces_is_noted(write: Callable[..., Path]) -> None:
+    (one,) = compile_file(write(TEXT.replace("{{q}}", "{{q}} {q}"), [{"q": "2+2?", "answer": "4"}]))
+    assert "{q} in doc_to_text is plain text; {{q}} inserts the column" in " ".join(one.notes)
+
+
 def test_repeats_vote(write: Callable[..., Path]) -> None:
     steps = "[{function: majority_vote}, {function: take_first}]"
     vote = f"repeats: 3\nfilter_list: [{{name: vote, filter: {steps}}}]\n"

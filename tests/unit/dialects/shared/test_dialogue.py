@@ -79,3 +79,19 @@ def test_a_chat_without_a_begun_reply() -> None:
 def test_neighbours_of_one_role_become_one_message_and_empty_turns_vanish() -> None:
     talk = dialogue(("user", "one"), ("user", ""), ("user", "{q}"))
     assert talk.render_opening(QUESTION, [], chat=True).generation == (Message("user", "one\n1+1=?"),)
+
+
+def test_no_system_turn_of_a_chat_is_lost() -> None:
+    talk = dialogue(
+        ("user", "Read this."),
+        ("system", "Be brief. "),
+        ("system", "Today: {q}"),
+        ("user", "Q: {q}"),
+        ("assistant", "{answer}"),
+    )
+    assert talk.render_opening(QUESTION, [SHOT], chat=True).history == (
+        Message("system", "Be brief.\nToday: 1+1=?"),
+        Message("user", "Read this.\nQ: 2+2=?"),
+        Message("assistant", "4"),
+        Message("user", "Read this.\nQ: 1+1=?"),
+    )

@@ -462,3 +462,10 @@ def test_the_roles_of_a_text_model_are_marked(tmp_path: Path) -> None:
     assert isinstance(asks[0], Generate)
     assert asks[0].prompt == question
     assert asks[1] == Span(f"{question} A", len(question))
+
+
+def test_a_column_in_the_template_is_not_unused(tmp_path: Path) -> None:
+    rows = [{"question": f"q{n}", "hint": "h", "note": "x", "answer": str(n)} for n in range(3)]
+    for template in ("{question} {hint}", "{{ question }} {{ hint }}"):
+        one = compiled(table(tmp_path, rows), TableMeta(template=template))
+        assert dict(one.facts).get("unused") == "note"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -140,3 +141,26 @@ def test_the_config_example(seeds: Path, tables: dict[str, Path], monkeypatch: p
         ("xxx/test_mcq.csv", "mcq", "ppl"),
         ("xxx/test_qa.jsonl", "qa", "gen"),
     ]
+
+
+def test_options_may_be_among_the_input_columns(tmp_path: Path) -> None:
+    """A meta file like the document's second example lists the options in `input_columns`."""
+    rows = [("Y", "n0"), ("X", "n1"), ("Y", "n2")]
+    for names in ("ABC", "XYZ", ("the first", "the second", "the third")):
+        path = tmp_path / "mine.jsonl"
+        lines = [
+            {
+                "stem": text,
+                **dict(zip(names, ("tin", "rye", "wool"), strict=True)),
+                "key": names["XY".index(key)],
+            }
+            for key, text in rows
+        ]
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        meta = {"template": "{stem}", "input_columns": ["stem", *names], "output_column": "key"}
+        path.with_name("mine.jsonl.meta.json").write_text(json.dumps(meta), encoding="utf-8")
+        samples = list(compiled(path, methods=("gen",)).task.samples())
+        assert [sample.choices for sample in samples] == [
+            ("tin", "rye", "wool")[: 2 if " " in names[0] else 3]
+        ] * 3
+        assert [sample.gold for sample in samples] == [(1,), (0,), (1,)]

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, overload
 
-from assay.core.errors import AuthorError, Problem, listing
+from assay.core.errors import AuthorError, Problem, describe_exception, listing
 from assay.core.origin import Origin
 from assay.dialects.llmbox.library.load_request import LoadRequest, require_known
 from assay.sources.dataset_folder import DatasetFolder, DatasetMissing
@@ -81,7 +81,7 @@ def read_python_rows(path: Path) -> Rows:
         # Created here, because the rows can come from a generator of the file.
         tables = [list(value) for value in public.values()] if len(public) == 1 else []
     except Exception as error:
-        what = f"the file raised {type(error).__name__}: {error}"
+        what = f"the file raised {describe_exception(error)}"
         raise AuthorError(Problem("DATA-004", what, _FIX, where)) from error
     if not tables:
         what = f"expected one public object, found {listing(public) or 'none'}"

@@ -25,6 +25,7 @@ from assay.core.errors import (
     AuthorError,
     Problem,
     Problems,
+    describe_exception,
     listing,
     reraise_interrupt,
     suggest_name,
@@ -238,7 +239,7 @@ def _explain_error(error: BaseException, path: Path, namespace: Mapping[str, Any
         hint = suggest_name(error.name or "", [name for name in namespace if not name.startswith("__")])
     elif isinstance(error, AttributeError) and isinstance(error.obj, dict):
         hint = suggest_name(error.name or "", map(str, error.obj))
-    what = f"the config raised {type(error).__name__}: {error}{hint}"
+    what = f"the config raised {describe_exception(error)}{hint}"
     return Problem("OPENICL-006", what, "correct the line", where)
 
 

@@ -14,7 +14,7 @@ const MOST = 500;
 const NAMES_SHOWN = 3;
 const SCORES_SHOWN = 2;
 const PAUSE_MS = 1000;
-const COLUMNS = ["Evaluation", "State", "Model", "Datasets", "Score", "Submitted", "Duration", ""];
+const COLUMNS = ["Evaluation", "State", "Model", "Datasets", "Score", "Submitted", "Duration", "Actions"];
 
 export async function showEvaluations(main) {
   const list = new EvaluationList(await visitor());
