@@ -79,7 +79,7 @@ def list_benchmarks(pattern: str | None, values: RunSettings, source: str | None
         for place in find_folders(one, values):
             benchmarks = load_benchmarks(place)
             sources.append(
-                ListedSource(one.name, one.title, str(place.folder), len(benchmarks), place.version)
+                ListedSource(one.name, one.title, place.shown_place, len(benchmarks), place.version)
             )
             known.update((benchmark.name, benchmark) for benchmark in benchmarks)
         for benchmark in known.values():

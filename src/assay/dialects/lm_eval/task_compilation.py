@@ -55,6 +55,8 @@ from assay.sources.datasets_library import quiet_datasets_library
 
 DIALECT = "lm_eval"
 METHOD_CODE = "LMEVAL-007"
+_FROM_FUNCTION = "custom_dataset"
+"""What the data is called if a function returns it and no path is given."""
 ORIGINAL_SEEDS = (0, 1234)
 """What the original seeds `random` and `numpy.random` with."""
 _KINDS = {
@@ -393,12 +395,13 @@ class TaskCompilation:
     ) -> TaskSpec:
         settings = self._settings
         is_cut = settings.limit is not None and settings.limit.is_below(len(docs))
-        name, end = keys.dataset_name, self._arguments.think_end_token
+        path, name = keys.dataset_path or _FROM_FUNCTION, keys.dataset_name
+        end = self._arguments.think_end_token
         recorded = {
             "file": keys.where.path,
             "version": keys.version,
             "alias": keys.alias,
-            "data": f"{keys.dataset_path}:{name}" if name else keys.dataset_path,
+            "data": f"{path}:{name}" if name else path,
             "split": split,
             "output_type": keys.output_type,
             "metrics": scoring.metric_names,
