@@ -39,6 +39,7 @@ OWN_REQUEST = "request"
 NO_OPTION = -100
 """The original's number of an option that does not exist."""
 _WORDS = re.compile(r"\s+")
+_UNKNOWN_METRIC: tuple[str | None, bool | None] = (None, None)
 
 
 class ScoringTools(NamedTuple):
