@@ -114,9 +114,7 @@ def _describe_fewshot(values: Mapping[str, Any]) -> dict[str, Any]:
 def _describe_metrics(given: Sequence[Any], metrics: Sequence[MetricEntry]) -> list[Any]:
     """Return metric_list with the source of its functions."""
     return [
-        {
-            key: _describe_value(value, getattr(metric, key, None)) for key, value in dict(one).items()
-        }
+        {key: _describe_value(value, getattr(metric, key, None)) for key, value in dict(one).items()}
         for one, metric in zip(given, metrics, strict=True)
     ]
 

@@ -265,7 +265,7 @@ class LogPlan:
     ) -> dict[str, Any]:
         sample, score = stored.record.sample, result.score
         prompt = stored.prompt(result.asks[0]) if result.asks else ""
-        before = build_messages(prompt) if prompt else []
+        before = build_messages(prompt, self._run) if prompt else []
         replies = [build_reply(output, self._model) for output in outputs]
         if not replies and score is not None and score.answer is not None:
             chosen = Output(_name_choice(stored, score), Finish.END, 0)
