@@ -17,7 +17,7 @@ from assay.backends.cache_dir import cache_dir
 from assay.core.benchmark import Benchmark
 from assay.core.ids import digest
 
-_FORMAT = 1
+_FORMAT = 2
 """Increased when entries change, so that older cache files are not read."""
 _IGNORED_SUFFIXES = (".pyc", ".pyo")
 

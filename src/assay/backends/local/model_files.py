@@ -59,7 +59,7 @@ def hash_files(paths: Sequence[Path]) -> str:
 
 
 def count_parameters(folder: Path) -> int | None:
-    """Return the number of weights in the safetensors files of a folder; None without any, or if quantized."""
+    """Return the number of weights in the safetensors files of a folder; None if unknown or quantized."""
     count = 0
     for path in folder.glob("*.safetensors"):
         with path.open("rb") as file:

@@ -27,7 +27,7 @@ def list_task_entries(index: FolderIndex, folder: Path) -> list[Benchmark]:
 def _describe(entry: IndexEntry, folder: Path) -> Benchmark:
     about = entry.description
     if not about and entry.path:
-        about = summarize_readme(Path(entry.path).parent, folder)
+        about = summarize_readme(Path(entry.path).parent, folder, entry.name)
     return Benchmark(
         entry.name,
         f"{PREFIX}{entry.name}",

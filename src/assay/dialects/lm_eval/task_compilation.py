@@ -140,6 +140,7 @@ class TaskCompilation:
                 reader,
                 contexts,
                 chat=ChatForm(self._arguments.fewshot_as_multiturn) if self._is_chat else None,
+                scores_white_space=self._settings.is_faithful,
                 sampling=sampling,
                 has_several_contexts=has_contexts,
                 needs_unconditional=scoring.needs_unconditional,
@@ -425,6 +426,7 @@ class TaskCompilation:
             has_limit=settings.limit is not None,
             runs_programs=keys.is_unsafe,
             has_thoughts=end is not None,
+            has_conversations=self._is_chat,
         )
         code = [digest(file.read_bytes()) for file in self._functions.files]
         pool = [digest(describe_document(doc)) for doc in examples]

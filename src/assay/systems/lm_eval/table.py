@@ -93,7 +93,7 @@ def _format_column(heading: str, cells: Sequence[Any]) -> list[str]:
 
 
 def _read_numbers(cells: Sequence[Any]) -> list[float | None]:
-    """Return the numbers of a column, None for texts. Below more texts than numbers, `0.5000` is a text too."""
+    """Return the numbers of a column, None for texts. Below more texts than numbers, `0.5` is a text too."""
     numbers: list[float | None] = []
     surplus = 0
     for cell in cells:

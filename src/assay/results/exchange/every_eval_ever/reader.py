@@ -121,7 +121,7 @@ def read(path: Path) -> ImportedRun:
 
 
 def _sort_records(records: list[_Record]) -> list[_Record]:
-    """Return records in the order of an exported run's tasks; other records by the time of their evaluation."""
+    """Return records in the order of an exported run's tasks, other records in the order of their times."""
     fields = records[0].fields
     order = {} if fields is None else {task.name: number for number, task in enumerate(fields.tasks)}
 
