@@ -25,12 +25,13 @@ def summarize_readme(folder: Path, top: Path, name: str = "") -> str:
     Without such a section, the README's first sentence describes all of them.
     """
     text = _read_readme(folder, top)
-    titles = list(_TITLE.finditer(text))
-    if len(titles) > 1:
-        sections = [part for part in _SECTION.split(text) if _TITLE.search(part)]
-        named = [part for part in sections if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", part)]
-        titles = [title for part in named[:1] if name and (title := _TITLE.search(part)) is not None]
-    return _shorten(titles[0]["title"]) if titles else _find_sentence(text)
+    titles = [match["title"] for match in _TITLE.finditer(text)]
+    if len(titles) <= 1:
+        return _shorten(titles[0]) if titles else _find_sentence(text)
+    mention = re.compile(rf"(?<![\w-]){re.escape(name or ' ')}(?![\w-])")
+    named = [part for part in _SECTION.split(text) if _TITLE.search(part) and mention.search(part)]
+    own = _TITLE.search(named[0]) if named else None
+    return _shorten(own["title"]) if own is not None else _find_sentence(text) or _shorten(titles[0])
 
 
 @lru_cache(maxsize=4096)
@@ -46,12 +47,16 @@ def _read_readme(folder: Path, top: Path) -> str:
 def _find_sentence(text: str) -> str:
     """Return the first sentence of prose."""
     is_code = False
+    paragraph: list[str] = []
     for line in text.splitlines():
         line = line.strip()
         is_code ^= line.startswith("```")
-        if not is_code and _PROSE.match(line) and not line.lower().startswith(_NO_PROSE):
-            return _shorten(_SENTENCE_END.split(_LINK.sub(r"\1", line))[0])
-    return ""
+        is_prose = _PROSE.match(line) and (paragraph or not line.lower().startswith(_NO_PROSE))
+        if not is_code and is_prose:
+            paragraph.append(line)
+        elif paragraph:
+            break
+    return _shorten(_SENTENCE_END.split(_LINK.sub(r"\1", " ".join(paragraph)))[0])
 
 
 def _shorten(text: str) -> str:
