@@ -3,8 +3,8 @@
     python -m benchmarks.lm_eval_commands --data DATA --python PYTHON            # prints the table
     python -m benchmarks.lm_eval_commands --data DATA --python PYTHON --write    # into RESULTS.md
 
-The embedded SmolLM2-135M in fp32, the same folder of weights for both, from the shell to the printed table. The
-task files are lm-eval's own; only their data is replaced by the first real rows of each dataset. Turns
+The embedded SmolLM2-135M in fp32, the same folder of weights for both, from the shell to the printed table.
+The task files are lm-eval's own; only their data is replaced by the first real rows of each dataset. Turns
 alternate, because other programs may use the machine; the table shows the fastest turn of each side.
 """
 
