@@ -121,7 +121,7 @@ class TaskLog:
         shots = keys.shots if keys.has_fixed_shots or self._options.shots is None else self._options.shots
         config = describe_config(task, shots, self._options.metadata)
         if not self._options.is_scored:
-            config["metric_list"] = [{"metric": BYPASS}]
+            config |= {"metric_list": [{"metric": BYPASS}], "process_results": "process_results"}
         return LoggedTask(
             task.spec.name,
             keys.alias,
