@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 if not __package__:  # run by its path
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -94,7 +95,7 @@ def write_task(folder: Path, task: RealTask, original: Path, n_rows: int) -> str
         path.write_text("".join(json.dumps(row) + "\n" for row in some[:n_rows]), encoding="utf-8")
         files[split] = str(path)
     name = f"{task.name}_here"
-    config = {"include": str(original), "task": name, "tag": None, "dataset_path": "json"}
+    config: dict[str, Any] = {"include": str(original), "task": name, "tag": None, "dataset_path": "json"}
     config |= {"dataset_name": None, "dataset_kwargs": {"data_files": files}}
     (folder / f"{name}.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
     return name

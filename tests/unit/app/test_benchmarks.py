@@ -97,7 +97,7 @@ def test_the_list_of_a_folder_is_kept_until_a_file_or_the_version_changes(site: 
     written = cached.stat().st_mtime_ns
     assert load_benchmarks(place) == first
     assert cached.stat().st_mtime_ns == written, "nothing changed, so nothing was read again"
-    config = place.folder / "datasets" / "sums" / "sums_gen_abc123.py"
+    config = Path(place.folder) / "datasets" / "sums" / "sums_gen_abc123.py"
     config.write_text(config.read_text().replace("GenInferencer", "CLPInferencer"))
     os.utime(config, ns=(1, 1))
     changed = {one.name: one.methods for one in load_benchmarks(place)}

@@ -19,9 +19,9 @@ from assay.results.exchange.assay_fields import KEY, build_run_fields
 from assay.results.exchange.inspect_ai.log_writer import LogWriter, open_log_writer
 from assay.results.exchange.inspect_ai.messages import build_messages, build_reply
 from assay.results.exchange.inspect_ai.option_tables import describe_options
-from assay.results.exchange.inspect_ai.reader import NAME
 from assay.results.exchange.inspect_ai.schema import (
     LOG_VERSION,
+    NAME,
     PROGRAM,
     EvalScore,
     EvalSpec,
