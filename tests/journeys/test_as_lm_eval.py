@@ -149,13 +149,13 @@ def test_the_tables_are_printed(tasks: Path) -> None:
     table, groups = printed.split("batch_size: auto\n")[1].split("\n\n")[:2]
     assert [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()][::2] == [
         ["Tasks", "Version", "Filter", "n-shot", "Metric", "", "Value", "", "Stderr"],
-        ["Geography", "0.5", "none", "0", "acc", "↑", "0.3750", "±", "0.1294"],
-        ["", "", "none", "0", "acc_norm", "↑", "0.5000", "±", "0.1890"],
-        ["", "", "none", "0", "brier_score", "↓", "0.9430", "±", "N/A"],
+        ["Geography", "0.5", "none", "0", "acc", "↑", "0.375", "±", "0.1294"],
+        ["", "", "none", "0", "acc_norm", "↑", "0.500", "±", "0.1890"],
+        ["", "", "none", "0", "brier_score", "↓", "0.943", "±", "N/A"],
     ]
     assert "\n| - Capitals again|" in table
     assert groups.startswith(
-        "| Groups  |Version|Filter|n-shot|Metric|   |Value |   |Stderr|\n|---------|------:|"
+        "| Groups  |Version|Filter|n-shot|Metric|   |Value|   |Stderr|\n|---------|------:|"
     )
 
 

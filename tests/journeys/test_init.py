@@ -146,3 +146,9 @@ def test_what_is_no_table_is_rejected(workdir: Path, name: str) -> None:
     result = assay("init", name, "--yes")
     assert result.status == 2
     assert "USAGE-022" in result.err or "SOURCE-001" in result.err
+
+
+def test_a_benchmark_needs_no_description(workdir: Path) -> None:
+    result = assay("init", "lm_eval:gsm8k", "--yes")
+    assert (result.status, "USAGE-022" in result.err) == (2, True)
+    assert "assay run lm_eval:gsm8k" in result.err

@@ -19,6 +19,7 @@ ASKED = {
     "llmbox": ("ppl,prob,gen", "--shots", "2"),
     "ultraeval": ("ppl,prob,gen", "--shots", "2"),
     "leap": ("ppl,prob", "--shots", "2"),
+    "lm_eval": ("ppl,prob", "--shots", "2"),
     "aisbench": ("gen",),
     "opencompass": ("gen",),
 }

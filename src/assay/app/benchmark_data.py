@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
+from assay.app.row_counts import RowCounts
 from assay.core.benchmark import Benchmark, DataNeed, DataState
+from assay.core.errors import AuthorError
 from assay.dialects.openicl.authored.data_paths import DataPaths
 from assay.sources.hub import LocalHub
 
@@ -19,10 +22,50 @@ class DataFinder:
         self._hub = None if root is None else LocalHub(root)
         self._paths = DataPaths([] if root is None else [root])
         self._known: dict[DataNeed, DataState] = {}
+        self._counts = RowCounts()
+        self._counted: dict[tuple[DataNeed, str], int | None] = {}
 
     def find_state(self, benchmark: Benchmark, members: Mapping[str, Benchmark]) -> DataState:
         """Return whether all datasets of a benchmark, or of the members of a group, are at hand."""
         return _combine(self._find_need(need) for need in _list_needs(benchmark, members, set()))
+
+    def count_rows(self, benchmark: Benchmark) -> int | None:
+        """Return the number of rows in the evaluated split of a benchmark; None if that is not known."""
+        counts = []
+        for need in benchmark.data:
+            key = (need, benchmark.split)
+            if key not in self._counted:
+                self._counted[key] = self._count_need(*key)
+            counts.append(self._counted[key])
+        known = [count for count in counts if count is not None]
+        return sum(known) if known and len(known) == len(counts) else None
+
+    def store_counts(self) -> None:
+        """Store the counts for the next list."""
+        self._counts.store()
+
+    def _count_need(self, need: DataNeed, split: str) -> int | None:
+        for hub in self._local_hubs:
+            for name in dict.fromkeys((need.name, need.on_hub)):
+                if not name or not hub.has_dataset(name, need.config or None):
+                    continue
+                try:
+                    files = hub.files(name, config=need.config or None, split=split or None)
+                except AuthorError:
+                    return None  # Which files are meant is for the run to decide.
+                counts = [self._counts.count(file) for file in files]
+                return None if None in counts else sum(filter(None, counts))
+        return None
+
+    @cached_property
+    def _local_hubs(self) -> list[LocalHub]:
+        """The data root and the hub's cache."""
+        from assay.hub.client import cache_folder
+
+        hubs = [] if self._hub is None else [self._hub]
+        with suppress(ModuleNotFoundError, OSError):
+            hubs.append(LocalHub(cache_folder()))
+        return hubs
 
     def _find_need(self, need: DataNeed) -> DataState:
         if need not in self._known:

@@ -17,7 +17,7 @@ from assay.backends.cache_dir import cache_dir
 from assay.core.benchmark import Benchmark
 from assay.core.ids import digest
 
-_FORMAT = 1
+_FORMAT = 2
 """Increased when entries change, so that older cache files are not read."""
 _IGNORED_SUFFIXES = (".pyc", ".pyo")
 
@@ -29,10 +29,10 @@ class _StoredList(msgspec.Struct, frozen=True):
 
 def load_benchmarks(place: SourceFolder) -> tuple[Benchmark, ...]:
     """Return the benchmarks of a folder: from the cache file, or read anew and stored there."""
-    folder = place.folder.resolve()
-    if not folder.is_dir():
+    if isinstance(place.folder, str):
         # A database changes without a file being renamed or resized.
-        return tuple(place.source.list(folder))
+        return tuple(place.source.list(place.folder))
+    folder = place.folder.resolve()
     signature = digest((_FORMAT, place.version, sorted(_describe_files(str(folder)))), size=16)
     file = cache_dir() / f"benchmarks-{place.source.name}-{digest(str(folder))}.json"
     try:

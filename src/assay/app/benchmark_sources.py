@@ -7,15 +7,17 @@ run takes for a name is a path, or a name that the dialect itself resolves.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from assay.backends.cache_dir import cache_dir
 from assay.core.benchmark import Benchmark, DataNeed
 
 _TEAM_DATABASE = "ASSAY_TEAM_DATABASE"
+_PASSWORD = re.compile(r"(?<=:)[^:/@]*(?=@)")
 
 
 class BenchmarkSource(NamedTuple):
@@ -26,30 +28,37 @@ class BenchmarkSource(NamedTuple):
     title: str
     find: Callable[[Path], Sequence[Path]]
     """Return the folders with its benchmarks in a checkout, or in the folder of its package."""
-    list: Callable[[Path], list[Benchmark]]
-    """Return the benchmarks of such a folder."""
+    list: Callable[[Any], list[Benchmark]]
+    """Return the benchmarks of such a folder, or of a database."""
     dialect: str
     module: str | None = None
     """The top folder of its package; None if it has none with benchmarks."""
     package: str = ""
     """The name of its package, for pip."""
-    find_own: Callable[[], Sequence[Path]] | None = None
-    """Return where its benchmarks are without a package or a checkout."""
+    find_database: Callable[[], str | None] | None = None
+    """Return the database of its benchmarks: a file or an address; None if there is no database."""
 
 
 class SourceFolder(NamedTuple):
-    """A folder with benchmarks on this machine."""
+    """A folder or a database with benchmarks."""
 
     source: BenchmarkSource
-    folder: Path
+    folder: Path | str
+    """A folder is a path, a database a text."""
     version: str
     """The package's version; empty for a checkout."""
+
+    @property
+    def shown_place(self) -> str:
+        """Return the folder or the database for display, without a password."""
+        return _PASSWORD.sub("***", str(self.folder))
 
 
 def find_installed_folders(source: BenchmarkSource) -> list[SourceFolder]:
     """Return the folders of a source's installed package. Imports nothing of it."""
-    if source.find_own is not None:
-        return [SourceFolder(source, place, "") for place in source.find_own()]
+    if source.find_database is not None:
+        database = source.find_database()
+        return [] if database is None else [SourceFolder(source, database, "")]
     spec = None if source.module is None else find_spec(source.module)
     places = () if spec is None else spec.submodule_search_locations or ()
     roots = dict.fromkeys(Path(place).parent for place in places)
@@ -139,22 +148,22 @@ def _list_task_classes(folder: Path) -> list[Benchmark]:
     return list_tasks(folder)
 
 
-def _find_team_database() -> list[Path]:
-    """Return the database of the team server of this folder, if it is a file."""
+def _find_team_database() -> str | None:
+    """Return the database of the team server of this folder: a file that exists, or an address."""
     from assay.app.team.settings import FILE, TeamSettings, resolve_team_settings
 
     named = os.environ.get(_TEAM_DATABASE)
     if named is None and not Path(FILE).is_file() and not Path(TeamSettings().database_place).is_file():
-        return []
-    place = Path(resolve_team_settings({"database": named}, Path.cwd()).database_place)
-    return [place] if place.is_file() else []
+        return None
+    place = resolve_team_settings({"database": named}, Path.cwd()).database_place
+    return place if "://" in place or Path(place).is_file() else None
 
 
-def _list_registered_datasets(database: Path) -> list[Benchmark]:
+def _list_registered_datasets(database: str) -> list[Benchmark]:
     from assay.ledger.database import open_database
     from assay.ledger.datasets import Datasets
 
-    opened = open_database(str(database))
+    opened = open_database(database)
     try:
         registered = Datasets(opened).every()
     finally:
@@ -202,7 +211,7 @@ SOURCES = {
             lambda root: (),
             _list_registered_datasets,
             "table",
-            find_own=_find_team_database,
+            find_database=_find_team_database,
         ),
         BenchmarkSource("leap", "LEAP", _find_task_classes, _list_task_classes, "leap"),
     )

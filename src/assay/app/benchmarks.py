@@ -35,6 +35,8 @@ class ListedBenchmark(msgspec.Struct, frozen=True, omit_defaults=True):
     """The datasets it reads."""
     members: tuple[str, ...] = ()
     """The benchmarks or parts of a group."""
+    n_rows: int | None = None
+    """The rows of the evaluated split, if they are on this machine."""
 
 
 class ListedSource(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -79,22 +81,25 @@ def list_benchmarks(pattern: str | None, values: RunSettings, source: str | None
         for place in find_folders(one, values):
             benchmarks = load_benchmarks(place)
             sources.append(
-                ListedSource(one.name, one.title, str(place.folder), len(benchmarks), place.version)
+                ListedSource(one.name, one.title, place.shown_place, len(benchmarks), place.version)
             )
             known.update((benchmark.name, benchmark) for benchmark in benchmarks)
         for benchmark in known.values():
             if pattern is None or _is_match(pattern, one.name, benchmark):
                 name = f"{one.name}:{benchmark.name}"
+                state = finder.find_state(benchmark, known)
                 found[name] = ListedBenchmark(
                     name,
                     one.name,
-                    finder.find_state(benchmark, known),
+                    state,
                     benchmark.about,
                     benchmark.methods,
                     benchmark.split,
                     tuple(f"{need.name}:{need.config}".rstrip(":") for need in benchmark.data),
                     benchmark.members,
+                    finder.count_rows(benchmark) if state is DataState.HERE else None,
                 )
+    finder.store_counts()
     return BenchmarkList(tuple(sources), tuple(found[name] for name in sorted(found)))
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import assay
 from assay.app.run_names import short_name, slug, utc_now
 from assay.app.score_summary import Totals, compute_totals
+from assay.app.settings import RunSettings
 from assay.core.ids import digest
 from assay.core.method import Method
 from assay.core.model import ModelIdentity
@@ -21,11 +22,13 @@ from assay.results.exchange.formats import LogFormat, detect_format, find_format
 from assay.results.exchange.import_writer import ImportWriter, SeenTask
 from assay.results.exchange.imported import ImportedRun, ImportedTask
 from assay.results.exchange.log_files import build_log_error, hash_files
+from assay.results.media_store import MediaStore
 from assay.results.pages.report_file import write_report_page
 from assay.results.read import StoredRun
 from assay.results.report import render_report
 from assay.results.store import RunFolder
 from assay.scoring.aggregate import Disagreement, MeanAggregator
+from assay.sources.media_formats import detect_media_type
 
 UNNAMED_MODEL = "unknown model"
 DIALECT = "imported"
@@ -85,7 +88,8 @@ def _write_run(log: ImportedRun, path: Path, hashed: str, folder: Path) -> None:
     try:
         aggregator, counter = MeanAggregator(), _MethodCounter()
         disagreement = Disagreement(counter.n_methods)
-        with ImportWriter(draft, log, str(path)) as writer:
+        media = MediaStore(draft, RunSettings().keep_media, detect_media_type)
+        with ImportWriter(draft, log, str(path), media) as writer:
             for records in writer.write_samples():
                 counter.learn(records.record.task, len(records.scores))
                 disagreement.add(records.record.task, records.record.sample, records.scores)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from assay.app.benchmarks import get_source
 from assay.app.dialects import TABLE, detect_dialect
 from assay.app.offline.watch import offline_watch
 from assay.app.run import compile_with_settings
@@ -90,6 +91,9 @@ class MetaDraft:
 
     def __init__(self, path: str, settings: Settings) -> None:
         values = settings.values
+        if (source := get_source(path)) is not None:
+            what = f"assay init describes tables, but {path!r} is a benchmark of {source.title}"
+            raise UsageError(Problem("USAGE-022", what, f"it needs no description: assay run {path}"))
         if not Path(path).is_file():
             open_source(path)  # Raises and suggests existing files.
         is_table = detect_dialect(path, values.dialect, values.dataset_args) == TABLE

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from assay.app.benchmarks import get_source
 from assay.core.errors import Problem, StoreError, UsageError
 from assay.core.origin import Origin
 from assay.core.run_index import SampleValues
@@ -150,7 +151,14 @@ def rank_runs(
     abilities = None if abilities_file is None else read_abilities(abilities_file)
     with closing(IndexedRuns(folders, database)) as runs:
         problems = runs.refresh()
-        return RankedRuns(runs.board(headlines=headlines, abilities=abilities), tuple(problems), runs.notes)
+        named = {_get_task_name(name): metric for name, metric in (headlines or {}).items()}
+        return RankedRuns(runs.board(headlines=named, abilities=abilities), tuple(problems), runs.notes)
+
+
+def _get_task_name(name: str) -> str:
+    """Return the task of a dataset's name: tasks of lm-eval keep their names in a run."""
+    source = get_source(name)
+    return name.removeprefix(f"{source.name}:") if source is not None and source.name == "lm_eval" else name
 
 
 def format_run_problem(problem: Problem) -> str:

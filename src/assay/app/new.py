@@ -75,6 +75,12 @@ STARTERS = {
         "put your rows into @name@/data and adapt the class to their columns",
         needs="datasets",
     ),
+    "lm_eval": Starter(
+        "assay.dialects.lm_eval",
+        "@name@.yaml",
+        "put your rows into @name@/data and adapt the task file to their columns",
+        needs="datasets",
+    ),
     "aisbench": _build_config_starter("AISBench", "ais_bench.benchmark", "ais_bench/datasets"),
     "opencompass": _build_config_starter("OpenCompass", "opencompass", "data"),
 }

@@ -52,6 +52,9 @@ class Span(msgspec.Struct, frozen=True, tag="span", omit_defaults=True):
     token is not scored, as in systems that average over a whole bare text."""
     windows: Windows | None = None
     """Score a whole plain text of any length in windows; the scheme defines what precedes each token."""
+    scores_white_space: bool = False
+    """Also score the white space before `start`, such as the line break with which a chat template begins a
+    reply. Local models do this; servers write the template themselves."""
 
     kind = Kind.SPAN
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple, TypeAlias
 
 from assay.core.media import AnyMedia, Medium
+from assay.core.prompt import Prompt
 from assay.core.request import Request
 from assay.core.sizes import format_size
 from assay.results.scoring_folders import find_parent_run
@@ -97,10 +98,13 @@ class MediaStore:
 
     def keep(self, requests: Iterable[Request]) -> None:
         """Store the media in the prompts of requests; count those that cannot be stored."""
+        self.keep_prompts(request.ask.prompt for request in requests)
+
+    def keep_prompts(self, prompts: Iterable[Prompt]) -> None:
+        """Store the media in prompts; count those that cannot be stored."""
         if not self._most_bytes:
             return
-        for request in requests:
-            prompt = request.ask.prompt
+        for prompt in prompts:
             if isinstance(prompt, str):
                 continue
             for message in prompt:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from assay.app.benchmark_index import load_benchmarks
-from assay.app.benchmark_sources import SOURCES, find_installed_folders
+from assay.app.benchmark_sources import SOURCES, SourceFolder, find_installed_folders
 from assay.app.benchmarks import ListedBenchmark, get_source, list_benchmarks, resolve_benchmarks
 from assay.app.settings import RunSettings, resolve_settings
 from assay.core.benchmark import DataState
@@ -97,7 +97,7 @@ def test_the_list_of_a_folder_is_kept_until_a_file_or_the_version_changes(site: 
     written = cached.stat().st_mtime_ns
     assert load_benchmarks(place) == first
     assert cached.stat().st_mtime_ns == written, "nothing changed, so nothing was read again"
-    config = place.folder / "datasets" / "sums" / "sums_gen_abc123.py"
+    config = Path(place.folder) / "datasets" / "sums" / "sums_gen_abc123.py"
     config.write_text(config.read_text().replace("GenInferencer", "CLPInferencer"))
     os.utime(config, ns=(1, 1))
     changed = {one.name: one.methods for one in load_benchmarks(place)}
@@ -204,3 +204,22 @@ def test_the_registered_datasets_of_a_team_are_a_source(workdir: Path) -> None:
         ("team:sums", "Sums of two numbers.", DataState.MISSING)
     ]
     assert resolve_benchmarks(["team:sums"], NO_SETTINGS)[0] == (place,)
+
+
+def test_the_datasets_of_a_team_on_postgresql_are_a_source(
+    workdir: Path, monkeypatch: pytest.MonkeyPatch, database_place: str
+) -> None:
+    database = open_database(database_place)
+    place = str(workdir / "sums.csv")
+    Datasets(database).add(RegisteredDataset("sums", place, "table", Provenance.UPLOAD))
+    database.close()
+    monkeypatch.setenv("ASSAY_TEAM_DATABASE", database_place)
+    listed = list_benchmarks("team:", NO_SETTINGS, "team")
+    assert [one.name for one in listed.benchmarks] == ["team:sums"]
+    assert resolve_benchmarks(["team:sums"], NO_SETTINGS)[0] == (place,)
+
+
+def test_a_database_is_shown_without_its_password() -> None:
+    place = SourceFolder(SOURCES["team"], "postgresql://me:secret@host:5432/assay", "")
+    assert place.shown_place == "postgresql://me:***@host:5432/assay"
+    assert SourceFolder(SOURCES["team"], "/a/team.db", "").shown_place == "/a/team.db"

@@ -29,7 +29,7 @@ from assay.backends.local.context_length import check_context_length
 from assay.backends.local.generation_plans import GenerationJob
 from assay.backends.local.hub_files import HubCommit
 from assay.backends.local.label_spellings import EncodedLabels
-from assay.backends.local.model_files import ModelFiles
+from assay.backends.local.model_files import ModelFiles, count_parameters
 from assay.backends.local.model_search import find_files
 from assay.backends.local.scoring_plans import (
     PendingPlans,
@@ -186,6 +186,10 @@ class LocalModel:
     def file_hashes(self) -> Mapping[str, str]:
         """Return the hash of each file in the identity; empty if a commit identifies all files."""
         return self._files.hashes
+
+    def count_parameters(self) -> int | None:
+        """Return the number of weights; None if the files do not say it."""
+        return count_parameters(self._source)
 
     def fetch(self) -> None:
         """Download the files that are missing on this machine; load nothing."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +25,7 @@ from assay.core.ids import digest
 from assay.core.media import Medium
 
 _BLOCK = 1 << 22
+_FLOATS = ("BF16", "F16", "F32", "F64")
 
 
 def hash_file(path: Path) -> str:
@@ -54,6 +56,19 @@ def hash_each(paths: Sequence[Path]) -> dict[str, str]:
 def hash_files(paths: Sequence[Path]) -> str:
     """Return one hash for several files, by name and content, independent of their order."""
     return combine_hashes(hash_each(paths))
+
+
+def count_parameters(folder: Path) -> int | None:
+    """Return the number of weights in the safetensors files of a folder; None if unknown or quantized."""
+    count = 0
+    for path in folder.glob("*.safetensors"):
+        with path.open("rb") as file:
+            header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        tensors = [tensor for name, tensor in header.items() if name != "__metadata__"]
+        if any(tensor["dtype"] not in _FLOATS for tensor in tensors):
+            return None
+        count += sum(math.prod(tensor["shape"]) for tensor in tensors)
+    return count or None
 
 
 def combine_hashes(hashes: Mapping[str, str]) -> str:

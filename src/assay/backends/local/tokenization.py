@@ -254,9 +254,10 @@ class Tokenization:
             return self._encode_windows(texts, rendered, ask.windows)
         if not isinstance(ask.prompt, str) and ask.prompt[-1].role != "assistant":
             return Failure("template", "scoring in a conversation needs a final assistant message")
-        return self._encode_span(
-            texts, rendered, rendered.final_at + ask.start, scores_first=ask.scores_first_token
-        )
+        boundary = rendered.final_at + ask.start
+        if ask.scores_white_space:
+            boundary = len(rendered.text[:boundary].rstrip())
+        return self._encode_span(texts, rendered, boundary, scores_first=ask.scores_first_token)
 
     def _encode_windows(
         self, texts: Mapping[str, EncodedText], rendered: RenderedPrompt, setting: Windows

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+import msgspec
 
 from assay.core.benchmark import Benchmark, DataNeed
 from assay.core.method import Method
@@ -21,13 +24,25 @@ _FILE_FORMATS = frozenset({"json", "csv", "parquet", "text", "arrow"})
 
 def list_task_entries(index: FolderIndex, folder: Path) -> list[Benchmark]:
     """Return everything that can be run by name from an indexed folder of task files."""
-    return [_describe(entry, folder) for entry in index.entries]
+    described = {entry.name: _describe(entry, folder) for entry in index.entries}
+    return [
+        msgspec.structs.replace(one, about=_join_descriptions(one.members, described))
+        if not one.about
+        else one
+        for one in described.values()
+    ]
+
+
+def _join_descriptions(members: Sequence[str], described: Mapping[str, Benchmark]) -> str:
+    """Return what all members of a tag have in common; empty if they differ."""
+    abouts = {described[name].about for name in members if name in described}
+    return abouts.pop() if len(abouts) == 1 else ""
 
 
 def _describe(entry: IndexEntry, folder: Path) -> Benchmark:
     about = entry.description
     if not about and entry.path:
-        about = summarize_readme(Path(entry.path).parent, folder)
+        about = summarize_readme(Path(entry.path).parent, folder, entry.name)
     return Benchmark(
         entry.name,
         f"{PREFIX}{entry.name}",

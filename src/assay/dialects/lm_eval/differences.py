@@ -21,6 +21,8 @@ class TaskTraits(NamedTuple):
     """Whether the task file says that a metric runs what the model wrote."""
     has_thoughts: bool = False
     """Whether `think_end_token` separates thoughts from answers."""
+    has_conversations: bool = False
+    """Whether prompts go through a chat template."""
 
 
 DIFFERENCES: Mapping[str, Difference[TaskTraits]] = {
@@ -45,6 +47,12 @@ DIFFERENCES: Mapping[str, Difference[TaskTraits]] = {
         "the whole text is encoded once; the tokens that end after the prompt are scored",
         lambda traits: traits.output_type != GENERATE_UNTIL,
         is_reproduced=False,
+    ),
+    "template_white_space": Difference(
+        "white space at the end of the chat template, such as the line break after `assistant`, is scored "
+        "with each answer",
+        "only the answer is scored",
+        lambda traits: traits.has_conversations and traits.output_type != GENERATE_UNTIL,
     ),
     "programs": Difference(
         "programs that the model wrote run like the rest of the program, after `--confirm_run_unsafe_code`",

@@ -40,6 +40,7 @@ OWN_REQUEST = "request"
 NO_OPTION = -100
 """The original's number of an option that does not exist."""
 _WORDS = re.compile(r"\s+")
+_UNKNOWN_METRIC: tuple[str | None, bool | None] = (None, None)
 
 
 class ScoringTools(NamedTuple):
@@ -92,7 +93,7 @@ class TaskScoring:
         self._has_several_targets = has_several_targets
         self._names = frozenset(entry.name for entry in keys.metrics)
         self._functions: dict[str, Callable[[Any], Any]] = {}
-        self._better: dict[str, bool] = {}
+        self._better: dict[str, bool | None] = {}
         self._library: dict[str, Callable[..., Any]] = {}
         for entry in keys.metrics:
             self._add_metric(entry)
@@ -128,8 +129,12 @@ class TaskScoring:
         return _WithDefault(self._functions, self._tools.aggregations["mean"])
 
     def higher_is_better(self) -> Mapping[str, bool]:
-        """Return whether higher is better, for each metric."""
-        return _WithDefault(self._better, True)
+        """Return whether higher is better, for each metric; True if neither its name nor the file says it."""
+        return _WithDefault({name: True if one is None else one for name, one in self._better.items()}, True)
+
+    def stated_direction(self, metric: str) -> bool | None:
+        """Return whether higher is better as the file or the metric's name says it, else None."""
+        return self._better.get(self._name(metric, self.keys.filters[0]))
 
     def collect_replies(self, answers: Sequence[AnsweredRequest]) -> list[list[Any]] | Failure:
         """Return the replies as lm-eval's code expects them, without the thoughts before an answer."""
@@ -159,7 +164,8 @@ class TaskScoring:
 
     def _add_metric(self, entry: MetricEntry) -> None:
         """Find how a metric is aggregated; raise if it is not known."""
-        name, (usual, better) = entry.name, self._tools.known_metrics.get(entry.name, (None, True))
+        name = entry.name
+        usual, better = self._tools.known_metrics.get(entry.name, _UNKNOWN_METRIC)
         is_own = not isinstance(entry.metric, str) or self.keys.process_results is not None
         if not is_own and self.keys.output_type == GENERATE_UNTIL and (usual is None or entry.is_library):
             self._library[name] = self._load_metric(name)

@@ -119,6 +119,7 @@ class RequestBuilder:
         contexts: Contexts,
         *,
         chat: ChatForm | None,
+        scores_white_space: bool,
         sampling: Sampling,
         has_several_contexts: bool,
         needs_unconditional: bool,
@@ -127,6 +128,7 @@ class RequestBuilder:
         self._reader = reader
         self._contexts = contexts
         self._chat = chat
+        self._scores_white_space = scores_white_space
         self._sampling = sampling
         self._has_several_contexts = has_several_contexts
         self._needs_unconditional = needs_unconditional
@@ -150,7 +152,7 @@ class RequestBuilder:
                 yield "answer", index, Generate(prompts[0], self._sampling)
             return
         if keys.output_type == LOGLIKELIHOOD:
-            yield "continuation", 0, build_span(prompts[0], str(self._read_target(doc)))
+            yield "continuation", 0, self._build_span(prompts[0], str(self._read_target(doc)))
             return
         choices = [str(choice) for choice in self._reader.read_choices(doc, keys.doc_to_choice)]
         if method is Method.PROB:
@@ -161,13 +163,16 @@ class RequestBuilder:
         if self._has_several_contexts:
             after = f"{delimiter}{self._read_target(doc)}"
             for index, prompt in enumerate(prompts):
-                yield "option", index, build_span(prompt, after)
+                yield "option", index, self._build_span(prompt, after)
         else:
             for index, choice in enumerate(choices):
-                yield "option", index, build_span(prompts[0], f"{delimiter}{choice}")
+                yield "option", index, self._build_span(prompts[0], f"{delimiter}{choice}")
         if self._needs_unconditional:
             for index, choice in enumerate(choices):
                 yield UNCONDITIONAL, index, build_span("", f"{delimiter}{choice}")
+
+    def _build_span(self, prompt: Prompt, continuation: str) -> Span:
+        return build_span(prompt, continuation, scores_white_space=self._scores_white_space)
 
     def _read_media(self, doc: Document) -> list[AnyMedia]:
         keys = self._keys
@@ -230,14 +235,21 @@ class ClassRequestBuilder:
         raise UnreadableValue(f"construct_requests gives a request of the type {instance.request_type!r}")
 
 
-def build_span(prompt: Prompt, continuation: str) -> Span:
-    """Return the ask for a continuation; white space before it belongs to it."""
+def build_span(prompt: Prompt, continuation: str, *, scores_white_space: bool = False) -> Span:
+    """Return the ask for a continuation; white space before it belongs to it.
+
+    `scores_white_space`: also white space that the chat template writes before it.
+    """
     if isinstance(prompt, str):
         return Span(prompt + continuation, len(prompt.rstrip()))
     if prompt[-1].role == "assistant":
         begun = prompt[-1].text
-        return Span((*prompt[:-1], Message("assistant", begun + continuation)), len(begun.rstrip()))
-    return Span((*prompt, Message("assistant", continuation)), 0)
+        return Span(
+            (*prompt[:-1], Message("assistant", begun + continuation)),
+            len(begun.rstrip()),
+            scores_white_space=scores_white_space and not begun.strip(),
+        )
+    return Span((*prompt, Message("assistant", continuation)), 0, scores_white_space=scores_white_space)
 
 
 def _strip_end(prompt: Prompt) -> Prompt:

@@ -337,7 +337,7 @@ def read_class_config(task: Any, name: str) -> dict[str, Any]:
     if overrides(task, "aggregation"):
         better = task.higher_is_better() if overrides(task, "higher_is_better") else {}
         config["metric_list"] = [
-            {"metric": metric, "aggregation": function, "higher_is_better": bool(better.get(metric, True))}
+            {"metric": metric, "aggregation": function, "higher_is_better": better.get(metric)}
             for metric, function in task.aggregation().items()
         ]
     metadata = known.get("metadata")

@@ -56,6 +56,8 @@ from assay.sources.datasets_library import quiet_datasets_library
 
 DIALECT = "lm_eval"
 METHOD_CODE = "LMEVAL-007"
+_FROM_FUNCTION = "custom_dataset"
+"""What the data is called if a function returns it and no path is given."""
 ORIGINAL_SEEDS = (0, 1234)
 """What the original seeds `random` and `numpy.random` with."""
 _KINDS = {
@@ -139,6 +141,7 @@ class TaskCompilation:
                 reader,
                 contexts,
                 chat=ChatForm(self._arguments.fewshot_as_multiturn) if self._is_chat else None,
+                scores_white_space=self._settings.is_faithful,
                 sampling=sampling,
                 has_several_contexts=has_contexts,
                 needs_unconditional=scoring.needs_unconditional,
@@ -399,12 +402,13 @@ class TaskCompilation:
     ) -> TaskSpec:
         settings = self._settings
         is_cut = settings.limit is not None and settings.limit.is_below(len(docs))
-        name, end = keys.dataset_name, self._arguments.think_end_token
+        path, name = keys.dataset_path or _FROM_FUNCTION, keys.dataset_name
+        end = self._arguments.think_end_token
         recorded = {
             "file": keys.where.path,
             "version": keys.version,
             "alias": keys.alias,
-            "data": f"{keys.dataset_path}:{name}" if name else keys.dataset_path,
+            "data": f"{path}:{name}" if name else path,
             "split": split,
             "output_type": keys.output_type,
             "metrics": scoring.metric_names,
@@ -428,6 +432,7 @@ class TaskCompilation:
             has_limit=settings.limit is not None,
             runs_programs=keys.is_unsafe,
             has_thoughts=end is not None,
+            has_conversations=self._is_chat,
         )
         code = [digest(file.read_bytes()) for file in self._functions.files]
         pool = [digest(describe_document(doc)) for doc in examples]

@@ -114,7 +114,7 @@ def _format_table(shown: Sequence[ListedBenchmark]) -> Iterator[str]:
     columns = (
         ["benchmark", *(one.name for one in shown)],
         ["method", *methods],
-        ["data", *(str(one.data) for one in shown)],
+        ["data", *(_describe_data(one) for one in shown)],
         ["about", *(one.about or ", ".join(one.datasets[:2]) for one in shown)],
     )
     name_width = min(max(map(len, columns[0])), _LONGEST_NAME)
@@ -129,6 +129,10 @@ def _format_table(shown: Sequence[ListedBenchmark]) -> Iterator[str]:
         else:
             yield name
             yield _crop(f"{_GAP}{method}{_GAP}{data}{_GAP}{about}".rstrip(), width or 0)
+
+
+def _describe_data(one: ListedBenchmark) -> str:
+    return str(one.data) if one.n_rows is None else f"{one.data}, {one.n_rows:,} rows"
 
 
 def _count_members(one: ListedBenchmark) -> str:

@@ -14,7 +14,7 @@ from assay.faces.cli.json_output import Answer, json_option
     "dialect",
     required=True,
     metavar="DIALECT",
-    help="Dataset format: llmbox, ultraeval, leap, aisbench, opencompass.",
+    help="Dataset format: llmbox, ultraeval, leap, lm_eval, aisbench, opencompass.",
 )
 @json_option
 def new(name: str, dialect: str, is_json: bool) -> Answer | None:

@@ -7,7 +7,7 @@ entry needs the id of a dataset on the hub, so tasks from local files are only i
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -63,8 +63,8 @@ def _build_entry(spec: TaskSpec, metric: Metric, manifest: RunManifest) -> dict[
         return None
     dataset, revision = found
     named: dict[str, Any] = {"id": dataset}
-    if isinstance(task := spec.settings.get("eval_task"), str):
-        named["task_id"] = task
+    if (task_id := _find_task_id(spec)) is not None:
+        named["task_id"] = task_id
     if revision is not None:
         named["revision"] = revision
     scale = 100 if metric.is_share and not is_perplexity(metric) else 1
@@ -81,6 +81,14 @@ def _find_dataset(spec: TaskSpec) -> tuple[str, str | None] | None:
         if (match := _HUB_DATASET.search(str(read))) is not None:
             return match[1], match[2]
     return None
+
+
+def _find_task_id(spec: TaskSpec) -> str | None:
+    """Return the task of the dataset's `eval.yaml` that the run used; None if it read the rows by itself."""
+    said = spec.settings.get("said")
+    task = said.get("eval_task") if isinstance(said, Mapping) else None
+    name = task.get("id") if isinstance(task, Mapping) else None
+    return name if isinstance(name, str) else None
 
 
 def _describe(spec: TaskSpec, metric: Metric, manifest: RunManifest) -> str:

@@ -14,6 +14,7 @@ import msgspec
 from assay.core.errors import listing
 from assay.core.method import Method
 from assay.core.origin import Origin
+from assay.core.prompt import Prompt
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood
 from assay.core.run import LogFact
 from assay.core.score import Verdict
@@ -21,6 +22,7 @@ from assay.results.draft_file import begin_file
 from assay.results.exchange.conversion import RunRecords, build_run_records
 from assay.results.exchange.imported import ImportedResult, ImportedRun, ImportedSample, ImportedTask
 from assay.results.exchange.log_files import build_log_error
+from assay.results.media_store import MediaStore
 from assay.results.report import Highlights
 from assay.results.score_columns import Keys
 from assay.results.store import JOURNAL, SampleWriter
@@ -64,9 +66,10 @@ class SeenTask:
 class ImportWriter:
     """Writes the samples of one log; use it in a `with` block."""
 
-    def __init__(self, folder: Path, log: ImportedRun, path: str) -> None:
+    def __init__(self, folder: Path, log: ImportedRun, path: str, media: MediaStore) -> None:
         self._log = log
         self._path = path
+        self._media = media
         self._writer = SampleWriter(folder)
         self._journal = begin_file(folder / JOURNAL)
         self._known: set[LogFact] = set()
@@ -90,6 +93,7 @@ class ImportWriter:
             records = build_run_records(sample, self._path, headlines)
             _require_storable(records, Origin(sample.file or self._path, line=sample.line))
             self._learn(sample, records)
+            self._media.keep_prompts(_list_prompts(sample))
             self._writer.write_record(records.record, records.scores)
             for response in records.responses:
                 self._journal.write(_encoder.encode(response) + b"\n")
@@ -130,7 +134,7 @@ class ImportWriter:
             notes.append(f"the log has no samples of {listing(missing, at_most=6)}; only its totals are kept")
         if n := self._n_without_result:
             notes.append(f"{n:,} samples of the log have no result and are not counted")
-        return notes
+        return [*notes, *self._media.notes()]
 
     def __enter__(self) -> Self:
         return self
@@ -211,6 +215,12 @@ def _list_numbers(records: RunRecords) -> Iterator[tuple[str, float | int | None
             yield "the number of tokens in the prompt", outcome.n_prompt_tokens
             for output in outcome.outputs:
                 yield "the number of tokens", output.n_tokens
+
+
+def _list_prompts(sample: ImportedSample) -> Iterator[Prompt]:
+    for result in sample.results:
+        prompts = (result.prompt, *(option.prompt for option in result.options))
+        yield from (prompt for prompt in prompts if prompt is not None)
 
 
 def _list_known(result: ImportedResult) -> Sequence[LogFact]:

@@ -126,6 +126,13 @@ class _LinePlaces:
                 "import the samples_*.jsonl that lm-eval wrote, unchanged",
                 place,
             )
+        if not isinstance(content["doc_id"], int | str):
+            raise build_log_error(
+                "LOG-003",
+                f"doc_id is {str(content['doc_id'])[:40]!r}, expected a number",
+                "import the samples_*.jsonl that lm-eval wrote, unchanged",
+                place,
+            )
         own = content.get(KEY)
         key = own.get("id") if isinstance(own, Mapping) else None
         return str(content["doc_id"] if key is None else key), str(content.get("filter", "none"))

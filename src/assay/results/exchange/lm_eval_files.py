@@ -82,10 +82,13 @@ class LoggedGroup(NamedTuple):
 def build_results(
     tasks: Sequence[LoggedTask], groups: Sequence[LoggedGroup], facts: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the content of the results file. `groups`: inner ones first. `facts`: its further keys."""
+    """Return the content of the results file. `groups`: inner ones first. `facts`: its further keys.
+
+    As in lm-eval, a group takes directions and numbers of examples from its tasks, not from inner groups.
+    """
     higher_is_better = {task.name: dict(task.higher_is_better) for task in tasks}
     n_shots = {task.name: task.n_shots for task in tasks}
-    for group in groups:
+    for group in reversed(groups):
         if better := _join_directions([higher_is_better.get(member, {}) for member in group.members]):
             higher_is_better[group.name] = better
         counts = {n_shots[member] for member in group.members if member in n_shots}

@@ -28,6 +28,10 @@ class LocalTokenizer:
         """Return the text of a token in a reply; None if replies do not show it."""
         return self._model.find_reply_text(token_id)
 
+    def count_parameters(self) -> int | None:
+        """Return the model's number of weights, if its files say it."""
+        return self._model.count_parameters()
+
     def describe(self, *, is_chat: bool) -> dict[str, Any]:
         """Return the keys of the results file that depend on the tokenizer."""
         tokens = self._model.special_tokens()

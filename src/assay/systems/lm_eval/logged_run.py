@@ -101,7 +101,7 @@ class TaskLog:
         """Return the results over all samples that were added."""
         task, scoring = self._task, self._task.scoring
         keys = scoring.keys
-        aggregations, better = scoring.aggregation(), scoring.higher_is_better()
+        aggregations = scoring.aggregation()
         values: dict[str, Any] = {}
         stderrs: dict[str, float | str] = {}
         for name, items in self._values.items():
@@ -118,11 +118,10 @@ class TaskLog:
             stderr = estimate_stderr(metric, aggregate, items, self._options.iterations)
             stderrs[name] = NO_STDERR if stderr is None else stderr
         names = list(dict.fromkeys(entry.name for entry in keys.metrics)) if self._options.is_scored else []
-        suffix = f",{keys.filters[0].name}" if len(keys.filters) > 1 else ""
         shots = keys.shots if keys.has_fixed_shots or self._options.shots is None else self._options.shots
         config = describe_config(task, shots, self._options.metadata)
         if not self._options.is_scored:
-            config["metric_list"] = [{"metric": BYPASS}]
+            config |= {"metric_list": [{"metric": BYPASS}], "process_results": "process_results"}
         return LoggedTask(
             task.spec.name,
             keys.alias,
@@ -133,7 +132,7 @@ class TaskLog:
             max(map(len, self._values.values()), default=0),
             values,
             stderrs,
-            {name: better[f"{name}{suffix}"] for name in names} or {BYPASS: True},
+            {name: scoring.stated_direction(name) for name in names} or {BYPASS: True},
         )
 
     def _score(self, doc: Any, replies: Sequence[Sequence[Any]]) -> dict[str, dict[str, Any]]:

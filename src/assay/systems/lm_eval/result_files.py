@@ -52,6 +52,8 @@ def report_results(finished: FinishedRun, used: UsedFlags, selection: Selection)
     facts = _describe_run(finished, used)
     if tokenizer is not None:
         facts |= tokenizer.describe(is_chat=used.applies_template)
+        if (n_parameters := tokenizer.count_parameters()) is not None:
+            facts["config"]["model_num_parameters"] = n_parameters
     results = build_results(list(logged.values()), groups, facts)
     if flags.show_config:
         click.echo(json.dumps(results, indent=2, ensure_ascii=False, default=str))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from assay.dialects.lm_eval.config import GENERATE_UNTIL, TaskKeys
+from assay.dialects.lm_eval.config import GENERATE_UNTIL, MetricEntry, TaskKeys
 from assay.dialects.lm_eval.task import LmEvalTask
 from assay.dialects.lm_eval.task_files import FunctionReference, locate_file
 from assay.results.exchange.lm_eval_files import UNVERSIONED_TASK
@@ -75,11 +75,14 @@ def describe_config(task: LmEvalTask, shots: int, metadata: Mapping[str, Any]) -
     values["metadata"] = {**(own if isinstance(own, Mapping) else {}), **metadata}
     if task.selected.path is not None:
         values["metadata"]["config_source"] = locate_file(task.selected.path).path
-    return {
+    described = {
         key: _describe_value(value, getattr(keys, key, None))
         for key, value in values.items()
         if value is not None
     }
+    if isinstance(values["metric_list"], list):
+        described["metric_list"] = _describe_metrics(values["metric_list"], keys.metrics)
+    return described
 
 
 def describe_generation(given: Mapping[str, Any], keys: TaskKeys) -> dict[str, Any]:
@@ -106,6 +109,14 @@ def _describe_fewshot(values: Mapping[str, Any]) -> dict[str, Any]:
     described = {key: None if source is None else values[source] for key, source in _FEWSHOT_KEYS.items()}
     described["sampler"] = "default"
     return {**described, **(own if isinstance(own, Mapping) else {})}
+
+
+def _describe_metrics(given: Sequence[Any], metrics: Sequence[MetricEntry]) -> list[Any]:
+    """Return metric_list with the source of its functions."""
+    return [
+        {key: _describe_value(value, getattr(metric, key, None)) for key, value in dict(one).items()}
+        for one, metric in zip(given, metrics, strict=True)
+    ]
 
 
 def _describe_value(value: Any, resolved: Any) -> Any:

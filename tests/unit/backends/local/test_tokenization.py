@@ -262,3 +262,13 @@ def test_the_bos_token_can_be_added_or_omitted(make_model: MakeModel) -> None:
 def test_a_bos_token_that_does_not_exist_is_an_error(make_model: MakeModel) -> None:
     with pytest.raises(BackendError, match="the tokenizer has no BOS token"):
         Tokenization(load_tokenizer(make_model(adds_bos=False)), adds_bos=True)
+
+
+def test_white_space_at_the_end_of_the_template_is_scored_on_request(make_model: MakeModel) -> None:
+    _, tokenization = read(make_model(chat=True))
+    prompt = (Message("user", "hello"), Message("assistant", "yes"))
+    plain, spaced = tokenization.spans([Span(prompt, 0), Span(prompt, 0, scores_white_space=True)])
+    assert isinstance(plain, EncodedSpan)
+    assert isinstance(spaced, EncodedSpan)
+    assert spaced.ids == plain.ids
+    assert spaced.first_scored < plain.first_scored

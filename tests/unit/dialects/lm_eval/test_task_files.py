@@ -440,3 +440,36 @@ def test_wrong_arguments_of_a_filter_are_an_error(write: Callable[..., Path], st
     with pytest.raises(AssayError) as raised:
         compile_file(write(TEXT + keys, [{"q": "2 + 2?", "answer": "4"}]))
     assert "filter 'x': the step regex with" in raised.value.problems[0].what
+
+
+def test_data_of_a_function_needs_no_path(write: Callable[..., Path]) -> None:
+    text = CHOICE.replace(
+        "dataset_path: json\ndataset_kwargs:\n  data_files: {test: rows.jsonl, train: shots.jsonl}\n", ""
+    )
+    code = (
+        "import datasets\n\n\ndef load(**_):\n"
+        "    rows = [{'q': 'Capital of France?', 'options': ['Rome', 'Paris'], 'answer': 1}]\n"
+        "    return {'test': datasets.Dataset.from_list(rows)}\n"
+    )
+    (one,) = compile_file(write(f"{text}custom_dataset: !function loading.load\n", loading=code))
+    assert ("data", "custom_dataset") in one.facts
+    assert len(first_requests(one)) == 2
+
+
+def test_the_direction_of_a_metric_is_known_only_if_stated(write: Callable[..., Path]) -> None:
+    listed = "metric_list:\n  - metric: !function own.size\n  - metric: ter\n  - metric: exact_match\n"
+    text = f"{TEXT}{listed}"
+    (one,) = compile_file(write(text, own="def size(*_, **__):\n    return 1\n"))
+    scoring = one.task.scoring
+    assert [scoring.stated_direction(name) for name in ("size", "ter", "exact_match")] == [None, False, True]
+    assert scoring.higher_is_better()["size"]
+
+
+@pytest.mark.parametrize("is_faithful", [True, False])
+def test_only_a_faithful_run_scores_the_white_space_of_a_chat_template(
+    write: Callable[..., Path], is_faithful: bool
+) -> None:
+    arguments = {"apply_chat_template": "true"}
+    (one,) = compile_file(write(CHOICE), is_faithful=is_faithful, is_chat=True, dataset_args=arguments)
+    asks = [request.ask for request in first_requests(one)]
+    assert [ask.scores_white_space for ask in asks if isinstance(ask, Span)] == [is_faithful] * 2

@@ -26,3 +26,39 @@ def test_english_is_preferred_and_a_folder_above_is_used(tmp_path: Path) -> None
     (tmp_path / "README.md").write_text("测试。\n", encoding="utf-8")
     (tmp_path / "README_en.md").write_text("A test.\n", encoding="utf-8")
     assert summarize_readme(tmp_path / "inside", tmp_path) == "A test."
+
+
+SEVERAL = """# Leaderboard
+
+Our goal with this group is a version
+of evaluations. More follows.
+
+## First
+
+Title: The First Paper
+
+- `board_first`
+- `board_first_easy`
+
+## Second
+
+Title: The Second Paper
+
+- `board_second`
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "summary"),
+    [
+        ("board", "Our goal with this group is a version of evaluations."),
+        ("board_first", "The First Paper"),
+        ("board_second", "The Second Paper"),
+        ("board_sec", "Our goal with this group is a version of evaluations."),
+    ],
+)
+def test_a_page_about_several_papers_has_a_title_for_each_name(
+    tmp_path: Path, name: str, summary: str
+) -> None:
+    (tmp_path / "README.md").write_text(SEVERAL, encoding="utf-8")
+    assert summarize_readme(tmp_path, tmp_path, name) == summary

@@ -66,6 +66,7 @@ def test_the_log_is_read_when_nothing_is_damaged(tmp_path: Path) -> None:
             "the list of tasks of the group 'all' is 3",
         ),
         (None, lambda line: line.update(resps=7), "resps has 7, which is not a reply"),
+        (None, lambda line: line.update(doc_id=[1]), "doc_id is '[1]', expected a number"),
         (None, lambda line: line.update(resps=[[{}]]), "resps has {}, which is not a reply"),
     ],
 )

@@ -35,3 +35,14 @@ def test_a_local_file_is_only_in_the_table(runs: dict[str, StoredRun], tmp_path:
     (card,) = write(runs["choices"], tmp_path / "out")
     assert card.name == "model_card_results.md"
     assert not (tmp_path / "out" / ".eval_results").exists()
+
+
+def test_the_task_of_eval_yaml_is_named(runs: dict[str, StoredRun], tmp_path: Path) -> None:
+    run = StoredRun(runs["choices"].path)
+    (spec,) = run.manifest.tasks
+    said = {**spec.settings["said"], "eval_task": {"id": "letters_hard"}}
+    spec = msgspec.structs.replace(spec, settings={**spec.settings, "hub": ["org/letters"], "said": said})
+    run.manifest = msgspec.structs.replace(run.manifest, tasks=(spec,))
+    first, *_ = write(run, tmp_path / "out")
+    (entry,) = yaml.safe_load(first.read_text())
+    assert entry["dataset"] == {"id": "org/letters", "task_id": "letters_hard"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 from collections.abc import Callable, Mapping
@@ -16,6 +17,7 @@ from assay.core.errors import StoreError
 from assay.core.media import Image
 from assay.core.response import Completion, Finish
 from assay.core.score import Metric, Score, Verdict
+from assay.results.exchange.inspect_ai.messages import build_messages
 from assay.results.read import StoredRun
 from fakes.inspect_logs import (
     build_log,
@@ -245,6 +247,46 @@ def test_conversations_show_tools_pictures_reasoning_and_attachments(tmp_path: P
     (output,) = response.outcome.outputs
     assert (output.text, output.reasoning, output.finish) == ("It is 2", "1 and 1", Finish.LENGTH)
     assert scores_of(run)["1"].is_truncated
+
+
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
+def test_tools_and_pictures_of_a_log_come_back(tmp_path: Path) -> None:
+    """An image's data is stored with the run; calls and results of tools are messages of their own again."""
+    asked = [
+        {"type": "text", "text": "What is this?"},
+        {"type": "image", "image": f"data:image/png;base64,{PIXEL}"},
+    ]
+    calls = [
+        {"id": "a", "function": "add", "arguments": {"x": 1, "text": "),("}, "type": "function"},
+        {"id": "b", "function": "look", "arguments": {}, "type": "function"},
+    ]
+    messages = [
+        {"role": "user", "content": asked},
+        {"role": "assistant", "content": "I look.", "tool_calls": calls},
+        {"role": "tool", "content": "2", "function": "add", "tool_call_id": "a"},
+        {"role": "tool", "content": "a dot", "function": "look", "tool_call_id": "b"},
+        {"role": "assistant", "content": "A dot"},
+    ]
+    sample = build_sample(1, messages=messages)
+    run = read(tmp_path, build_log([sample], [ACCURACY]))
+    (stored,) = (run.path / "media").iterdir()
+    assert stored.suffix == ".png"
+    assert stored.read_bytes() == base64.b64decode(PIXEL)
+    prompt = next(run.samples()).contexts[0]
+    built = build_messages(prompt, run)
+    assert [one["role"] for one in built] == ["user", "assistant", "tool", "tool"]
+    assert built[0]["content"] == asked
+    assert built[1]["content"] == "I look."
+    assert [(one["function"], one["arguments"]) for one in built[1]["tool_calls"]] == [
+        ("add", {"x": 1, "text": "),("}),
+        ("look", {}),
+    ]
+    assert [(one["function"], one["content"], one["tool_call_id"]) for one in built[2:]] == [
+        ("add", "2", "call_0"),
+        ("look", "a dot", "call_1"),
+    ]
 
 
 @pytest.mark.parametrize("status", ["started", "cancelled", "error"])

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+import assay
 from assay.results.exchange.formats import list_formats
 from assay.results.read import StoredRun
 
@@ -60,3 +62,15 @@ def test_the_questions_and_the_replies_come_back(
         assert {str(key): str(value) for key, value in record.sample.fields.items()}.items() <= {
             str(key): str(value) for key, value in sample.fields.items()
         }.items()
+
+
+@pytest.mark.parametrize("format_name", _BOTH_WAYS)
+def test_tasks_keep_their_order(
+    tmp_path: Path, exchange: Callable[[StoredRun, str], StoredRun], format_name: str
+) -> None:
+    for name in ("zebras", "apples", "mules"):
+        (tmp_path / f"{name}.csv").write_text("question,answer\nwhat is 1 plus 1?,2\n", encoding="utf-8")
+    names = [str(tmp_path / f"{name}.csv") for name in ("zebras", "apples", "mules")]
+    before = StoredRun(assay.run(names, model="mock", out=str(tmp_path / "run"), cache=False).folder)
+    after = exchange(before, format_name)
+    assert [task.name for task in after.manifest.tasks] == ["zebras", "apples", "mules"]

@@ -49,8 +49,8 @@ def test_groups_come_before_their_members_and_numbers_are_aligned() -> None:
         "|    Tasks     |Version|Filter|n-shot|    Metric     |   | Value  |   |Stderr|",
         "|--------------|-------|------|-----:|---------------|---|-------:|---|------|",
         "|Both          |    0.5|none  |     1|acc            |   |  0.5000|±  |0.2500|",
-        "| - both::inner|N/A    |none  |     1|acc            |   |  1.0000|±  |0.0000|",
-        "|  - mutual    |      1|none  |     1|acc            |↑  |  1.0000|±  |0.0000|",
+        "| - both::inner|N/A    |none  |     1|acc            |   |  1.0000|±  |     0|",
+        "|  - mutual    |      1|none  |     1|acc            |↑  |  1.0000|±  |     0|",
         "|              |       |none  |     1|acc_mutual_info|↑  |  0.7500|±  |0.1637|",
         "|texts         |Yaml   |none  |     1|word_perplexity|↓  |273.1136|±  |   N/A|",
     ]

@@ -100,7 +100,7 @@ def read(path: Path) -> ImportedRun:
     if not paths:
         what = "no UUID.json with evaluation_results in the folder"
         raise build_log_error("LOG-002", what, "name a folder with records", path)
-    records = [_read_record(one) for one in paths]
+    records = _sort_records([_read_record(one) for one in paths])
     names = [metric.task for record in records for metric in record.metrics[:1]]
     models = {record.aggregate.model_info.id for record in records}
     if len(models) > 1 or len(set(names)) < len(names):
@@ -118,6 +118,19 @@ def read(path: Path) -> ImportedRun:
         metrics=tuple(_iter_logged(records)),
     )
     return restore_run(run, _join_fields(records))
+
+
+def _sort_records(records: list[_Record]) -> list[_Record]:
+    """Return records in the order of an exported run's tasks, other records in the order of their times."""
+    fields = records[0].fields
+    order = {} if fields is None else {task.name: number for number, task in enumerate(fields.tasks)}
+
+    def find_place(record: _Record) -> tuple[int, str]:
+        task = record.metrics[0].task if record.metrics else record.aggregate.evaluation_id.partition("/")[0]
+        return order.get(task, len(order)), record.aggregate.evaluation_timestamp or ""
+
+    # Sorting is stable: records of the same time stay in the order of their file names.
+    return sorted(records, key=find_place)
 
 
 def _looks_like_record(path: Path) -> bool:

@@ -5,18 +5,27 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import json
+import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from assay.core.media import AnyMedia, Audio, Image, Part, Text, Video
+from assay.core.media import AnyMedia, Audio, Image, Medium, Part, Text, Video
 from assay.core.prompt import Message, Prompt
 from assay.core.response import Call, Finish, Output
 from assay.results.exchange.imported import ImportedReply
-from assay.results.exchange.inspect_ai.schema import ChatMessage, Choice, Content, Sample
+from assay.results.exchange.inspect_ai.schema import NAME, ChatMessage, Choice, Content, Sample
+from assay.results.media_store import find_medium
+from assay.results.read import StoredRun
 
 _ATTACHMENT = "attachment://"
+_RESULT_OF, _ANY_TOOL, _CALLS = "[result of ", "a tool", "[calls "
+"""How a run folder shows messages of tools, which only a log of inspect_ai has."""
+_RESULT = re.compile(rf"{re.escape(_RESULT_OF)}(?P<name>[^\]]*)\] ")
+_CALL = re.compile(r"(?P<name>[\w.-]+)\(")
 _FINISHES = {
     "stop": Finish.END,
     "tool_calls": Finish.END,
@@ -74,11 +83,14 @@ def read_replies(sample: Sample, model: str) -> list[ImportedReply]:
     ]
 
 
-def build_messages(prompt: Prompt) -> list[dict[str, Any]]:
-    """Return a prompt as messages."""
+def build_messages(prompt: Prompt, run: StoredRun) -> list[dict[str, Any]]:
+    """Return a prompt as messages, with the media that the run stores."""
     if isinstance(prompt, str):
         return [{"role": "user", "content": prompt}]
-    return [{"role": one.role, "content": _build_content(one)} for one in prompt]
+    imported = run.manifest.imported
+    if imported is None or imported.format != NAME:
+        return [{"role": one.role, "content": _build_content(one, run.path)} for one in prompt]
+    return _restore_tools(prompt, run.path)
 
 
 def build_reply(output: Output, model: str) -> dict[str, Any]:
@@ -107,11 +119,11 @@ def _read_message(message: ChatMessage, attachments: Mapping[str, str]) -> Messa
     """Return a message. The result of a tool is shown as a user's message that names the tool."""
     parts = list(_read_parts(message.content, attachments))
     if message.role == "tool":
-        parts.insert(0, Text(f"[result of {message.function or 'a tool'}] "))
+        parts.insert(0, Text(f"{_RESULT_OF}{message.function or _ANY_TOOL}] "))
         return Message("user", _join(parts))
     if message.tool_calls:
         called = ", ".join(f"{one.function}({_encode(one.arguments)})" for one in message.tool_calls)
-        parts.append(Text(f"{chr(10) if parts else ''}[calls {called}]"))
+        parts.append(Text(f"{chr(10) if parts else ''}{_CALLS}{called}]"))
     if message.role == "assistant":
         return Message("assistant", _join(parts))
     return Message("system" if message.role == "system" else "user", _join(parts))
@@ -185,19 +197,63 @@ def _write_calls(choice: Choice) -> str:
     return _encode([{"name": one.function, "arguments": one.arguments} for one in calls]) if calls else ""
 
 
-def _build_content(message: Message) -> Any:
+def _restore_tools(prompt: Sequence[Message], run: Path) -> list[dict[str, Any]]:
+    """Return messages of an imported log, with calls and results of tools as the log had them."""
+    messages: list[dict[str, Any]] = []
+    waiting: list[str] = []
+    for one in prompt:
+        content = _build_content(one, run)
+        text = content if isinstance(content, str) else ""
+        begin, mark, called = text.rpartition(_CALLS)
+        calls = _read_calls(called) if mark and one.role == "assistant" else []
+        result = _RESULT.match(text) if one.role == "user" else None
+        if calls:
+            first = sum(len(message.get("tool_calls", ())) for message in messages)
+            for number, call in enumerate(calls, first):
+                call |= {"id": f"call_{number}", "type": "function"}
+            waiting = [call["id"] for call in calls]
+            messages.append({"role": one.role, "content": begin.removesuffix("\n"), "tool_calls": calls})
+        elif result is not None:
+            name = result["name"]
+            answered = {"tool_call_id": waiting.pop(0)} if waiting else {}
+            named = {} if name == _ANY_TOOL else {"function": name}
+            messages.append({"role": "tool", "content": text[result.end() :], **named, **answered})
+        else:
+            messages.append({"role": one.role, "content": content})
+    return messages
+
+
+def _read_calls(text: str) -> list[dict[str, Any]]:
+    """Return the calls of `name({...}), name({...})]`; none if the text is anything else."""
+    calls: list[dict[str, Any]] = []
+    while (call := _CALL.match(text)) is not None:
+        try:
+            arguments, end = json.JSONDecoder().raw_decode(text, call.end())
+        except ValueError:
+            return []
+        calls.append({"function": call["name"], "arguments": _decode_arguments(_encode(arguments))})
+        text = text[end:].removeprefix("), ")
+    return calls if text == ")]" else []
+
+
+def _build_content(message: Message, run: Path) -> Any:
     if isinstance(message.content, str):
         return message.content
-    parts: list[dict[str, Any]] = []
-    for part in message.content:
-        if isinstance(part, Text):
-            parts.append({"type": "text", "text": part.text})
-        elif part.url and part.medium == "image":
-            parts.append({"type": "image", "image": part.url})
-        else:
-            # The run folder has no data of media, only their place and hash.
-            parts.append({"type": "text", "text": str(part)})
-    return parts
+    return [_build_part(part, run) for part in message.content]
+
+
+def _build_part(part: Part, run: Path) -> dict[str, Any]:
+    if isinstance(part, Text):
+        return {"type": "text", "text": part.text}
+    stored = find_medium(run, part.sha256) if part.sha256 else None
+    if stored is not None:
+        data = base64.b64encode(stored.path.read_bytes()).decode()
+        address = f"data:{stored.media_type};base64,{data}"
+        format_name = {} if part.medium is Medium.IMAGE else {"format": stored.path.suffix.removeprefix(".")}
+        return {"type": part.medium.value, part.medium.value: address, **format_name}
+    if part.url and part.medium is Medium.IMAGE:
+        return {"type": "image", "image": part.url}
+    return {"type": "text", "text": str(part)}
 
 
 def _decode_arguments(text: str) -> Any:

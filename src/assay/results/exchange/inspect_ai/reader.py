@@ -33,7 +33,7 @@ from assay.results.exchange.imported import (
 )
 from assay.results.exchange.inspect_ai.log_file import SUFFIXES, OpenLog, opening_log
 from assay.results.exchange.inspect_ai.messages import read_prompt, read_question, read_replies
-from assay.results.exchange.inspect_ai.schema import PROGRAM, Header, Sample
+from assay.results.exchange.inspect_ai.schema import NAME, PROGRAM, Header, Sample
 from assay.results.exchange.inspect_ai.values import (
     ACCURACY,
     NO_ANSWER,
@@ -49,7 +49,6 @@ from assay.results.exchange.inspect_ai.values import (
 from assay.results.exchange.kept_requests import restore_requests
 from assay.results.exchange.log_files import build_log_error, require_one_run
 
-NAME = "inspect"
 _CHOICE_SOLVER = "multiple_choice"
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _SETTINGS = (
@@ -97,7 +96,7 @@ def read(path: Path) -> ImportedRun:
         raise build_log_error(
             "LOG-002", "no .eval or .json log in the folder", "name a folder with logs", path
         )
-    logs = [_read_log(one) for one in paths]
+    logs = _sort_logs([_read_log(one) for one in paths])
     runs = {log.header.eval.eval_set_id or log.header.eval.run_id for log in logs}
     models = {log.header.eval.model for log in logs}
     if len(runs) > 1 or len(models) > 1:
@@ -114,6 +113,16 @@ def read(path: Path) -> ImportedRun:
                 path,
             )
     return _build_run(logs, by_task)
+
+
+def _sort_logs(logs: list[_Log]) -> list[_Log]:
+    """Return logs in the order of an exported run's tasks; other logs by the time of their creation."""
+    fields = logs[0].fields
+    order = {} if fields is None else {task.name: number for number, task in enumerate(fields.tasks)}
+    # Sorting is stable: logs of the same time stay in the order of their file names.
+    return sorted(
+        logs, key=lambda log: (order.get(log.header.eval.task, len(order)), log.header.eval.created)
+    )
 
 
 def _list_files(folder: Path) -> list[Path]:

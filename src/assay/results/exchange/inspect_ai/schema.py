@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 PROGRAM = "inspect_ai"
+NAME = "inspect"
 LOG_VERSION = 2
 """The version of the schema of logs since 2024; version 1 had one scorer per log."""
 

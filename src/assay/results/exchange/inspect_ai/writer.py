@@ -19,9 +19,9 @@ from assay.results.exchange.assay_fields import KEY, build_run_fields
 from assay.results.exchange.inspect_ai.log_writer import LogWriter, open_log_writer
 from assay.results.exchange.inspect_ai.messages import build_messages, build_reply
 from assay.results.exchange.inspect_ai.option_tables import describe_options
-from assay.results.exchange.inspect_ai.reader import NAME
 from assay.results.exchange.inspect_ai.schema import (
     LOG_VERSION,
+    NAME,
     PROGRAM,
     EvalScore,
     EvalSpec,
@@ -265,7 +265,7 @@ class LogPlan:
     ) -> dict[str, Any]:
         sample, score = stored.record.sample, result.score
         prompt = stored.prompt(result.asks[0]) if result.asks else ""
-        before = build_messages(prompt) if prompt else []
+        before = build_messages(prompt, self._run) if prompt else []
         replies = [build_reply(output, self._model) for output in outputs]
         if not replies and score is not None and score.answer is not None:
             chosen = Output(_name_choice(stored, score), Finish.END, 0)
