@@ -23,7 +23,7 @@ from assay.app.run import FinishedRun
 from assay.app.run import run as evaluate
 from assay.app.scorer_selection import ScoringChoices
 from assay.app.settings import resolve_settings
-from assay.core.errors import Problem, UsageError, listing, suggest_name
+from assay.core.errors import Problem, UsageError, explain_type_error, listing, suggest_name
 from assay.core.score import Metric
 from assay.core.tally import Tally
 from assay.results.read import StoredRun
@@ -208,7 +208,7 @@ def _rescore_folder(run: Path, choices: Mapping[str, Any]) -> RescoreResult:
     try:
         chosen = msgspec.convert(given, ScoringChoices)
     except msgspec.ValidationError as error:
-        raise UsageError(Problem("USAGE-001", str(error), "correct the value")) from error
+        raise UsageError(Problem("USAGE-001", explain_type_error(error), "correct the value")) from error
     # An offline run is also scored offline, which seals the thread.
     return _run_off_loop(
         lambda: rescore_run(run, chosen, label=label, offline=offline, allowed=allowed), must_leave=True

@@ -180,7 +180,8 @@ def locate(
                 Problem(
                     "SOURCE-001",
                     f"there is no file {name!r}{suggest_name(name, _siblings(path))}",
-                    "give the path of a table, or the name of a dataset on the hub, such as openai/gsm8k; "
+                    "give the path of a table, a benchmark such as lm_eval:mmlu, or a dataset on the hub "
+                    "such as openai/gsm8k; "
                     "for a dataset in a local folder, also give --data-root DIR",
                     Origin(name),
                 )

@@ -13,7 +13,14 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from assay.core.errors import Problem, UsageError, format_allowed_values, listing, suggest_name
+from assay.core.errors import (
+    Problem,
+    UsageError,
+    explain_type_error,
+    format_allowed_values,
+    listing,
+    suggest_name,
+)
 from assay.core.method import Method
 from assay.core.origin import Origin
 from assay.core.request import WindowScheme
@@ -232,7 +239,7 @@ def _convert_value(name: str, value: Any, source: str) -> Any:
         return msgspec.convert(value, _KINDS[name], strict=False)
     except (msgspec.ValidationError, ValueError) as error:
         # Every setting may be omitted, so the null in msgspec's message says nothing.
-        reason = str(error).replace(" | null", "") + format_allowed_values(_KINDS[name])
+        reason = explain_type_error(error).replace(" or null", "") + format_allowed_values(_KINDS[name])
         raise UsageError(
             Problem(
                 "USAGE-001",

@@ -390,7 +390,7 @@ def test_what_differs_before_any_sample_comes_first(tmp_path: Path) -> None:
         ("version of torch", "none", "2"),
     ]
     (result,) = found.results
-    assert (result.what, result.a, result.b) == ("t gen accuracy", "100.0 of 3", "0.0 of 3")
+    assert (result.what, result.a, result.b) == ("t gen accuracy", "100.0 % (n = 3)", "0.0 % (n = 3)")
     assert msgspec.json.decode(msgspec.json.encode(found), type=type(found)) == found
 
 

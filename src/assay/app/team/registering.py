@@ -20,7 +20,7 @@ from assay.app.team.plan import AskedSettings, build_model_settings, make_plan, 
 from assay.app.team.settings import FILE, DatasetDescription
 from assay.app.team.team import Team
 from assay.backends.registry import BACKENDS
-from assay.core.errors import AuthorError, Problem, UsageError, listing, suggest_name
+from assay.core.errors import AuthorError, Problem, UsageError, explain_type_error, listing, suggest_name
 from assay.core.names import compose_name
 from assay.core.origin import Origin
 from assay.core.roles import Bearer
@@ -125,7 +125,7 @@ def _check_settings(name: str, description: DatasetDescription) -> None:
     try:
         msgspec.convert(description.settings, RunSettings)
     except msgspec.ValidationError as error:
-        what = f"[dataset.{name}] has a wrong value: {error}"
+        what = f"[dataset.{name}] has a wrong value: {explain_type_error(error)}"
         raise UsageError(Problem("TEAM-052", what, "correct the value", Origin(FILE))) from error
 
 

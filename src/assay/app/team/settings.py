@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import msgspec
 
 from assay.app.benchmarks import get_source
-from assay.core.errors import Problem, UsageError, listing, suggest_name
+from assay.core.errors import Problem, UsageError, explain_type_error, listing, suggest_name
 from assay.core.origin import Origin
 
 FILE = "assay-team.toml"
@@ -104,7 +104,7 @@ def resolve_team_settings(flags: Mapping[str, Any], folder: Path) -> TeamSetting
         try:
             converted[name] = msgspec.convert(value, _KINDS[name])
         except msgspec.ValidationError as error:
-            what = f"setting {name!r} is {value!r}: {error}"
+            what = f"setting {name!r} is {value!r}: {explain_type_error(error)}"
             raise UsageError(Problem("TEAM-050", what, "correct the value", Origin(FILE))) from error
     defaults = _make_paths_absolute(msgspec.structs.asdict(TeamSettings()), Path.cwd())
     settings = TeamSettings(**defaults | converted)

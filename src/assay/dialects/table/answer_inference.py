@@ -89,7 +89,7 @@ def infer_free_answer(table: Evidence) -> None:
     if given.output_column is None:
         table.meta["output_column"] = answer.name
         table.taken.add(answer.name)
-        table.reasons.setdefault("answer", "its name")
+        table.reasons.setdefault("answer", "by its name")
     if given.answer_is is not None or given.label_names is not None:
         return
     _infer_answer_form(table, answer)

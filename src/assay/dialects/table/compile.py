@@ -279,8 +279,8 @@ def _matching_notes(
     """Return notes on `match` and `several_right` settings that have no or limited effect."""
     notes = []
     if meta.match is not None and (is_faithful or layout.data_type != "qa"):
-        why = "faithful runs compare literally" if is_faithful else f"this is a {layout.data_type} table"
-        notes.append(f"{name_setting('match')} applies to free-form answers only: {why}")
+        why = "faithful runs compare literally" if is_faithful else f"the table is {layout.data_type}"
+        notes.append(f"{name_setting('match')} applies only to free-form answers: {why}")
     if meta.several_right is not None and several_right is None:
         why = "faithful runs count any right option" if is_faithful else "no row has several right options"
         notes.append(f"{name_setting('several_right')} has no effect: {why}")

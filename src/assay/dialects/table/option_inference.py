@@ -53,7 +53,7 @@ class AnswerFit(NamedTuple):
         """The reason for choosing this column."""
         hint = self.column.suggestion
         is_named = hint is not None and hint.role == "answer"
-        return self.note or ("its name" if is_named else "every row's value names an option")
+        return self.note or ("by its name" if is_named else "every row's value names an option")
 
 
 def find_answer_fits(
@@ -219,7 +219,7 @@ def _choices(table: Evidence) -> Iterator[_Choice]:
         yield _build_list_choice(table, column, named=True, why="its options are marked as right or wrong")
     for column in table.free():
         if column.holds_options and not column.marks_right and table.role(column) == "option":
-            yield _build_list_choice(table, column, named=True, why="its name")
+            yield _build_list_choice(table, column, named=True, why="by its name")
     for column in table.free():
         is_list = not column.is_scalar or column.is_printed
         is_unnamed = column.parent is None and table.role(column) is None
@@ -343,7 +343,7 @@ def _infer_unfitting_answer(table: Evidence, choice: _Choice) -> None:
     if table.given.output_column is None and (named := find_named_answers(table)):
         table.meta["output_column"] = named[0].name
         table.taken.add(named[0].name)
-        table.reasons["answer"] = "its name"
+        table.reasons["answer"] = "by its name"
     elif table.given.output_column is None and not table.given.no_answers:
         ask_for_answer(table, TableMeta(options=choice.options))
 

@@ -57,7 +57,7 @@ def infer_question(table: Evidence) -> None:
         table.meta["context_columns"] = tuple(column.name for column in context)
         table.taken.update(table.meta["context_columns"])
         unnamed = [column.name for column in context if table.role(column) is None]
-        why = "its name" if not unnamed else f"{listing(unnamed)}: a text that belongs to the question"
+        why = "by its name" if not unnamed else f"{listing(unnamed)}: a text that belongs to the question"
         table.reasons["context"] = why
 
 
@@ -172,19 +172,19 @@ def _split_texts(table: Evidence, texts: list[Column]) -> tuple[list[Column], li
             *instructions,
             *(column for column in questions if not column.asks or len(questions) == 1),
         ]
-        table.reasons["question"] = "an instruction and its input" if len(question) > 1 else "its name"
+        table.reasons["question"] = "an instruction and its input" if len(question) > 1 else "by its name"
         return question, [column for column in texts if column not in question]
     for found, why in (
-        (_find_strongest(questions), "its name"),
+        (_find_strongest(questions), "by its name"),
         ([column for column in texts if column.asks], "its texts ask"),
-        (_find_strongest([column for column in texts if roles[column.name] == "statement"]), "its name"),
-        ([column for column in texts if roles[column.name] == "context"], "its name"),
+        (_find_strongest([column for column in texts if roles[column.name] == "statement"]), "by its name"),
+        ([column for column in texts if roles[column.name] == "context"], "by its name"),
         (texts if len(texts) == 1 else [], "the only text column"),
     ):
         if found:
             table.reasons["question"] = why
             # Of two sentences or texts the last one is the question, the first one its context.
-            chosen = found[0] if why == "its name" and roles[found[0].name] == "question" else found[-1]
+            chosen = found[0] if why == "by its name" and roles[found[0].name] == "question" else found[-1]
             return [chosen], [column for column in texts if column is not chosen]
     return _infer_only_text(table)
 

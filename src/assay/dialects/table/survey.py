@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from assay.core.errors import AuthorError, Problem, Problems, listing, suggest_name
+from assay.core.errors import AuthorError, Problem, Problems, format_count, listing, suggest_name
 from assay.core.ids import rank
 from assay.core.origin import Origin
 from assay.core.setting_names import name_setting
@@ -483,7 +483,7 @@ def _check_row(layout: Layout, record: Record, options: Options | None, problems
         problems.add(
             Problem(
                 "TABLE-009",
-                f"the row has {len(options.texts)} options, expected at least 2",
+                f"the row has {format_count(len(options.texts), 'option')}, expected at least 2",
                 'fill in the option columns, or use --data-type qa ("data_type": "qa" in the meta file)',
                 record.origin,
             )

@@ -22,6 +22,8 @@ _NARROW_HEADINGS = (
     *("only first\nright", "only second\nright", "\npairs", "min.\ndetectable"),
 )
 """The headings of `comparison_words` on two lines each."""
+_OPTIONAL = ((2,), (11,), (10,), (8, 9))
+"""The columns that a narrow terminal omits: sides, detectable difference, pairs, samples right in one run."""
 
 
 @click.command()
@@ -157,7 +159,7 @@ def _format_folder(folder: str) -> str:
 def _show_tables(comparison: RunComparison) -> None:
     from rich.markup import escape
 
-    from assay.faces.cli.render import out, print_table, simple_table
+    from assay.faces.cli.render import out, print_rows
     from assay.results.comparison_words import (
         build_difference_matrix,
         comparison_rows,
@@ -167,7 +169,7 @@ def _show_tables(comparison: RunComparison) -> None:
 
     heads = comparison.headlines
     rows = [[task, _break_name(name), *cells] for task, name, *cells in comparison_rows(heads)]
-    print_table(simple_table(_NARROW_HEADINGS, rows, n_left=3))
+    print_rows(_NARROW_HEADINGS, rows, n_left=3, optional=_OPTIONAL)
     if len(comparison.sides) < 3:
         return
     groups: dict[tuple[str, str], list[int]] = {}
@@ -179,7 +181,7 @@ def _show_tables(comparison: RunComparison) -> None:
             f"\n[bold]{escape(task)} {escape(name)}[/]: row minus column, * where significant",
             soft_wrap=True,
         )
-        print_table(simple_table(headings, rows, n_left=1))
+        print_rows(headings, rows, n_left=1)
 
 
 def _break_name(name: str) -> str:
