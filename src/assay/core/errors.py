@@ -229,7 +229,8 @@ def explain_type_error(error: Exception) -> str:
 
     text = re.sub(r"(Expected|got) `([\w| ]+)`", name_types, str(error))
     text = text.replace(", got ", ", found ").replace(" - at `", ", at `")
-    text = re.sub(r"(integer|number) (>=|<=) ", lambda m: f"{m[1]} of at {_BOUNDS[m[2]]} ", text)
+    text = re.sub(r"(?<=length) (>=|<=) ", lambda match: f" at {_BOUNDS[match[1]]} ", text)
+    text = re.sub(r" (>=|<=) ", lambda match: f" of at {_BOUNDS[match[1]]} ", text)
     return text[:1].lower() + text[1:]
 
 

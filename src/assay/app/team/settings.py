@@ -128,17 +128,17 @@ def _from_file(path: Path) -> dict[str, Any]:
 def _make_paths_absolute(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Return settings whose paths do not depend on the working folder; values of wrong types are kept."""
 
-    def placed(path: Any) -> Any:
+    def make_absolute(path: Any) -> Any:
         is_path = isinstance(path, str) and get_source(path) is None
         return str((folder / path).absolute()) if is_path else path
 
     absolute = dict(values)
     for name in _PATHS:
         if name in absolute:
-            absolute[name] = placed(absolute[name])
+            absolute[name] = make_absolute(absolute[name])
     for name in _FOLDERS:
         if isinstance(absolute.get(name), list | tuple):
-            absolute[name] = [placed(path) for path in absolute[name]]
+            absolute[name] = [make_absolute(path) for path in absolute[name]]
     if isinstance(database := absolute.get("database"), str) and "://" not in database:
-        absolute["database"] = placed(database)
+        absolute["database"] = make_absolute(database)
     return absolute

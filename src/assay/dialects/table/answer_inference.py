@@ -102,7 +102,7 @@ def _find_free_answer_column(table: Evidence) -> Column | None:
     named = find_named_answers(table)
     if given.no_answers:
         return None
-    if not named and (unnamed := _unnamed_answer(table)) is not None:
+    if not named and (unnamed := _find_unnamed_answer(table)) is not None:
         return unnamed
     if not named:
         ask_for_answer(table, TableMeta())
@@ -181,7 +181,7 @@ def _ends_in(text: str, number: str) -> bool:
     return bool(numbers) and numbers[-1].replace(",", "") == number.strip().removesuffix(".0")
 
 
-def _unnamed_answer(table: Evidence) -> Column | None:
+def _find_unnamed_answer(table: Evidence) -> Column | None:
     """Return the column that classifies statements, where no name says which one is the answer.
 
     It must be the only one that can: a category, or truth values. Where the question asks, its answer cannot

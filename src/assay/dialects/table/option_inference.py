@@ -239,10 +239,10 @@ def _choices(table: Evidence) -> Iterator[_Choice]:
                 table, column, named=False, why="a list in each row; the answers name its items"
             )
     yield from unsure
-    yield from _named_columns(table)
+    yield from _find_named_columns(table)
 
 
-def _named_columns(table: Evidence) -> Iterator[_Choice]:
+def _find_named_columns(table: Evidence) -> Iterator[_Choice]:
     """Yield the columns whose names are the answers."""
     names = [column.name for column in table.free() if column.is_scalar and column.parent is None]
     for column in find_named_answers(table):

@@ -50,7 +50,7 @@ def infer_question(table: Evidence) -> None:
         return
     _reject_several_questions(table, question[-1], context)
     if not any(column.asks for column in question):
-        context = [*_quoted_words(table, [*context, *question]), *context]
+        context = [*_find_quoted_words(table, [*context, *question]), *context]
     table.meta["input_columns"] = tuple(column.name for column in question)
     table.taken.update(table.meta["input_columns"])
     if context:
@@ -130,7 +130,7 @@ def _reject_several_questions(table: Evidence, question: Column, context: list[C
             raise AmbiguousTableError(table.path, what, [reading], column=question.name)
 
 
-def _quoted_words(table: Evidence, columns: list[Column]) -> list[Column]:
+def _find_quoted_words(table: Evidence, columns: list[Column]) -> list[Column]:
     """Return the columns of words that the shown texts contain, and that the question is about.
 
     Where no text asks, a word beside it says what is meant: the word of two sentences, a pronoun, an aspect.
