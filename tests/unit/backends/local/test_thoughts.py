@@ -54,8 +54,8 @@ def test_a_setting_becomes_the_templates_own_variables(
 @pytest.mark.parametrize(
     ("template", "thinking", "words"),
     [
-        (PLAIN, "on", "knows no thinking"),
-        (PLAIN, "512", "knows no thinking"),
+        (PLAIN, "on", "does not support thinking"),
+        (PLAIN, "512", "does not support thinking"),
         (ALWAYS_OPEN, "off", "cannot switch thinking off"),
         (CHANNELS, "off", "use --thinking low"),
         (SWITCHED, "high", "no levels of effort"),

@@ -85,7 +85,7 @@ def find_mismatch(path: Path) -> str | None:
         found = any(_looks_like_record(one) for one in path.rglob("*.json"))
         return None if found else "no UUID.json with evaluation_results in the folder"
     if path.name.endswith(SAMPLES_SUFFIX):
-        return None if _find_aggregate(path).is_file() else "the aggregate beside the samples is missing"
+        return None if _find_aggregate(path).is_file() else "the aggregate next to the samples is missing"
     if path.suffix != ".json":
         return "not .json"
     return None if _looks_like_record(path) else "the .json file does not begin like a record"
