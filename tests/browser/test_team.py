@@ -250,8 +250,10 @@ def test_the_api_is_described(browser_page: Page, server: TeamServer) -> None:
     line = opened.locator(".curl code")
     expect(line).to_contain_text("$ASSAY_TOKEN")
     expect(line).to_contain_text('{"datasets":["…"],"model":"…"}')
-    opened.get_by_role("link", name="AskedSettings").click()
-    expect(page.locator("#schema-AskedSettings")).to_contain_text("Solved examples before each question.")
+    opened.get_by_role("link", name="EvaluationSettings").click()
+    expect(page.locator("#schema-EvaluationSettings")).to_contain_text(
+        "Solved examples before each question."
+    )
 
 
 @pytest.mark.parametrize("width", [360, 1280])

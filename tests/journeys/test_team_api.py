@@ -519,7 +519,7 @@ def test_the_document_describes_every_address_every_field_and_every_error(server
             assert schema == {"$ref": "#/components/schemas/ErrorBody"}, place
     schemas = document["components"]["schemas"]
     assert "What is wrong" in schemas["ErrorBody"]["properties"]["what"]["description"]
-    assert "Solved examples" in schemas["AskedSettings"]["properties"]["shots"]["description"]
+    assert "Solved examples" in schemas["EvaluationSettings"]["properties"]["shots"]["description"]
     for name, schema in schemas.items():
         assert schema.get("description") or "enum" in schema, name
 
@@ -656,14 +656,14 @@ def test_options_names_every_method_of_an_address(server: TeamServer) -> None:
 
 def test_the_document_rejects_what_the_server_rejects(server: TeamServer) -> None:
     schemas = server.get("/openapi.json")["components"]["schemas"]
-    asked = schemas["AskedSettings"]["properties"]
+    asked = schemas["EvaluationSettings"]["properties"]
     bounds = ("minimum", "maximum", "exclusiveMinimum")
     assert {name: [asked[name].get(key) for key in bounds] for name in ("shots", "temperature", "top_p")} == {
         "shots": [0, None, None],
         "temperature": [0, 1000, None],
         "top_p": [None, 1, 0],
     }
-    for name in ("AskedSettings", "EvaluationRequest", "NewModel", "UploadForm"):
+    for name in ("EvaluationSettings", "EvaluationRequest", "NewModel", "UploadForm"):
         assert schemas[name]["additionalProperties"] is False, name
     upload_parts = schemas["UploadForm"]["properties"]
     assert {name for name, part in upload_parts.items() if part.get("format") == "binary"} == {"file", "meta"}

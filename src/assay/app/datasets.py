@@ -93,13 +93,13 @@ def compile_datasets(
                 "name one dataset, or remove --meta",
             )
         )
-    around = CompileContext(hub, backend, {})
+    compile_context = CompileContext(hub, backend, {})
     compiled: list[CompiledDataset] = []
     for name in names:
         tasks: list[CompiledDataset] = []
         if dialects[name] != TABLE:
             with noting_reads() as reads:
-                tasks += DIALECT_REGISTRY[dialects[name]].compile(name, settings, around)
+                tasks += DIALECT_REGISTRY[dialects[name]].compile(name, settings, compile_context)
             notes = record_reads(tasks, reads)
             tasks = [noted for one in tasks for noted in _add_notes([one], notes)]
         for one in tables.get(name, ()):
@@ -112,7 +112,7 @@ def compile_datasets(
                     one.path,
                     settings,
                     flags.merge_over(one.given),
-                    around,
+                    compile_context,
                     meta_file=meta,
                     find_split=find_split,
                 )

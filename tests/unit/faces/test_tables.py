@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 
 import pytest
+from rich.cells import cell_len
 
 from assay.faces.cli import render
 
@@ -28,7 +29,7 @@ def show(monkeypatch: pytest.MonkeyPatch, width: int | None, **how: object) -> s
 @pytest.mark.parametrize("width", range(24, 80, 2))
 def test_no_word_is_broken_and_no_line_is_too_long(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
     text = show(monkeypatch, width)
-    assert max(render.cell_len(line.rstrip()) for line in text.splitlines()) <= max(width, 26)
+    assert max(cell_len(line.rstrip()) for line in text.splitlines()) <= max(width, 26)
     # Stacked rows need no headings for their two names.
     for cell in (*HEADINGS[2:], *(cell for row in ROWS for cell in row)):
         for word in cell.split():

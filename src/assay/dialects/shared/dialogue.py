@@ -29,7 +29,7 @@ class RoleMarks(NamedTuple):
 
     begin: str
     """The start of the whole text."""
-    around: Mapping[Role, tuple[str, str]]
+    by_role: Mapping[Role, tuple[str, str]]
     """The texts before and after a turn of each role."""
     end: str = ""
     """The text after the last turn, if the text includes the answer."""
@@ -43,10 +43,10 @@ class RoleMarks(NamedTuple):
         return f"{self._before('assistant')}{begun}"
 
     def _before(self, role: Role) -> str:
-        return self.around.get(role, ("", ""))[0]
+        return self.by_role.get(role, ("", ""))[0]
 
     def _after(self, role: Role) -> str:
-        return self.around.get(role, ("", ""))[1]
+        return self.by_role.get(role, ("", ""))[1]
 
 
 class DialogueOpening(NamedTuple):

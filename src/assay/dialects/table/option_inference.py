@@ -19,7 +19,7 @@ from assay.dialects.table.columns import Column, is_empty
 from assay.dialects.table.evidence import Evidence, find_named_answers
 from assay.dialects.table.layout import read_printed_answer
 from assay.dialects.table.meta import TableMeta
-from assay.dialects.table.readings import AmbiguousTableError, Reading
+from assay.dialects.table.readings import AmbiguousTableError, TableReading
 
 FitForm: TypeAlias = Literal["label", "text", "index0", "index1", "marked"]
 
@@ -166,9 +166,11 @@ def _ask_about_distractors(table: Evidence, answers: list[Column]) -> None:
         wrong = table.meta["distractors"]
         if column.is_text:
             meta = TableMeta(output_column=column.name, distractors=wrong)
-            readings.append(Reading(f"options: {column.name} is right, {listing(wrong)} are wrong", meta))
+            readings.append(
+                TableReading(f"options: {column.name} is right, {listing(wrong)} are wrong", meta)
+            )
         meta = TableMeta(data_type="qa", output_column=column.name)
-        readings.append(Reading(f"a free-form answer: any value in {column.name}", meta))
+        readings.append(TableReading(f"a free-form answer: any value in {column.name}", meta))
     what = f"{listing(c.name for c in answers)} could each be the right answer"
     raise AmbiguousTableError(table.path, what, readings[:3])
 
@@ -308,7 +310,7 @@ def _find_answer(table: Evidence, choice: _Choice) -> AnswerFit | None:
         rivals = list({fit.column.name: fit for fit in (best, *others)}.values())
         what = f"{listing(fit.column.name for fit in rivals)} each name an option, but they disagree"
         readings = [
-            Reading(f"the answer is in {fit.column.name}", TableMeta(output_column=fit.column.name))
+            TableReading(f"the answer is in {fit.column.name}", TableMeta(output_column=fit.column.name))
             for fit in rivals[:3]
         ]
         raise AmbiguousTableError(table.path, what, readings)

@@ -32,7 +32,7 @@ from assay.dialects.table.layout import (
 )
 from assay.dialects.table.layout_choice import Table, choose_layout, has_only_texts, require_columns
 from assay.dialects.table.meta import TableMeta
-from assay.dialects.table.readings import AmbiguousTableError, Reading
+from assay.dialects.table.readings import AmbiguousTableError, TableReading
 from assay.dialects.table.row_checks import build_answer_problem, check_answer, check_row
 
 _MOST_LABELS = 1_000
@@ -176,7 +176,9 @@ def _require_answers(table: Table, layout: Layout, survey: Survey) -> None:
         column = layout.answer_column
         what = "no column has right answers" if column is None else f"column {column!r} is empty in every row"
         without = TableMeta(no_answers=True)
-        reading = Reading("the file has no right answers: save the replies without scoring them", without)
+        reading = TableReading(
+            "the file has no right answers: save the replies without scoring them", without
+        )
         raise AmbiguousTableError(table.path, what, [reading], column=column)
 
 
@@ -207,7 +209,10 @@ def _choose_answer_form(
         raise AmbiguousTableError(
             table.path,
             f"the answers can be read as {listing((form, *rivals))}, with different results",
-            [Reading(f"the answer is {words[one]}", TableMeta(answer_is=one)) for one in (form, *rivals)],
+            [
+                TableReading(f"the answer is {words[one]}", TableMeta(answer_is=one))
+                for one in (form, *rivals)
+            ],
             column=layout.answer_column,
             code="TABLE-010",
         )

@@ -302,7 +302,7 @@ def _show_scorings(folder: Path) -> int:
             mark = ""
         if not one.heads:
             rows.append((one.name, "not scored", *[""] * 5, mark))
-    headings = ("scoring", "task", "method", "metric", "score", "95 %\ninterval", "difference", "")
+    headings = ("scoring", "task", "method", "metric", "score", "95 % interval", "difference", "")
     print_rows(headings, rows, n_left=8, wrapping=(1,), n_once=1)
     out.print("[dim]switch with `assay score RUN --use NUMBER`[/]")
     return 0
