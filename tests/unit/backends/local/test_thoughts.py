@@ -278,16 +278,16 @@ def test_the_embedded_model_thinks_with_a_budget_and_then_answers(tmp_path: Path
     args = {"chat_template": str(template), "thinking": "8", "dtype": "float32"}
     backend = open_backend("smollm2", args)
     prompts = [(Message("user", f"What is {n} + {n}?"),) for n in range(3)]
-    asked = [
+    requests = [
         make_request("t", str(n), "gen", "answer", 0, Generate(prompt, Sampling(max_tokens=4)))
         for n, prompt in enumerate(prompts)
     ]
-    outputs = [response.outcome.outputs[0] for response in backend.run(asked)]  # type: ignore[union-attr]
+    outputs = [response.outcome.outputs[0] for response in backend.run(requests)]  # type: ignore[union-attr]
     backend.close()
     assert [output.n_thinking_tokens for output in outputs] == [8, 8, 8]
     assert all(output.reasoning for output in outputs)
     assert any(output.text and output.n_tokens > 8 for output in outputs)
-    assert backend.n_tokens(asked[0].ask) == backend.n_tokens(Generate(prompts[0], Sampling(max_tokens=4)))
+    assert backend.n_tokens(requests[0].ask) == backend.n_tokens(Generate(prompts[0], Sampling(max_tokens=4)))
 
 
 @pytest.mark.model
