@@ -369,8 +369,8 @@ def _read_prompt(row: Instance) -> Prompt | None:
     """Return what the model read: a text, or messages that are stored as JSON."""
     if row.messages:
         last = max((at for at, one in enumerate(row.messages) if one.role == "assistant"), default=0)
-        said = [one for one in row.messages[:last] if one.role in ("system", "user", "assistant")]
-        return tuple(Message(one.role, one.content or "") for one in said) or None  # type: ignore[arg-type]
+        turns = [one for one in row.messages[:last] if one.role in ("system", "user", "assistant")]
+        return tuple(Message(one.role, one.content or "") for one in turns) or None  # type: ignore[arg-type]
     text = row.input.formatted
     if text is None:
         return None
