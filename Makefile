@@ -30,7 +30,9 @@ demo: $(VENV)/.hf ## evaluate the embedded model on the questions in examples/, 
 	$(BIN)/assay run examples/arithmetic.csv --method ppl,prob,gen --ppl-target text --max-tokens 48
 
 # Tests that mostly wait, for programs, servers and browsers: they run beside all others, and take about as long.
-WAITING := tests/journeys tests/browser
+# Journeys that mostly compute, with the embedded model, are among the others.
+COMPUTING := $(wildcard tests/journeys/test_real_model.py tests/journeys/test_*_examples.py)
+WAITING := $(filter-out $(COMPUTING),$(wildcard tests/journeys/test_*.py)) tests/browser
 
 test: $(VENV)/.dev ## run the tests, in two processes side by side
 	@log=$$(mktemp); \

@@ -31,7 +31,7 @@ def draw(panels: Sequence[Panel], path: Path, label: str) -> None:
     """Draw panels from left to right; `label` is read out to who does not see them."""
     # Half a label stands out on the right.
     width, height = len(panels) * (WIDTH + GAP), TOP + HEIGHT + BOTTOM
-    drawn = "".join(_drawn(number, panel) for number, panel in enumerate(panels))
+    drawn = "".join(_build_view(number, panel) for number, panel in enumerate(panels))
     path.write_text(
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" '
         f'font-size="12" role="img" aria-label="{label}">'
@@ -40,7 +40,7 @@ def draw(panels: Sequence[Panel], path: Path, label: str) -> None:
     )
 
 
-def _drawn(number: int, panel: Panel) -> str:
+def _build_view(number: int, panel: Panel) -> str:
     left = number * (WIDTH + GAP) + LEFT
     inner = WIDTH - LEFT - 12
     base = TOP + HEIGHT

@@ -80,8 +80,8 @@ def _measure_peak(dataset: str, method: str) -> int:
 
 
 def _run(dataset: str, method: str, out: Path) -> None:
-    asked = {"model": "mock", "method": (method,), "out": str(out), "cache": False}
-    run((dataset,), resolve_settings(asked, {}, Path.cwd()))
+    body = {"model": "mock", "method": (method,), "out": str(out), "cache": False}
+    run((dataset,), resolve_settings(body, {}, Path.cwd()))
 
 
 if __name__ == "__main__":

@@ -26,9 +26,12 @@ STOPS = """() => [...document.querySelectorAll("svg.plot[tabindex]")].map((plot)
     const found = [];
     const press = (key) => plot.dispatchEvent(new KeyboardEvent("keydown", { key }));
     press("ArrowLeft");
-    for (let n = 0; n < 400; n++) {
+    for (let n = 0, same = 0; n < 400 && same < 3; n++) {
         const line = document.querySelector(".cross");
-        found.push([parseFloat(line.getAttribute("x1")), document.querySelector(".tip").textContent]);
+        const stop = [parseFloat(line.getAttribute("x1")), document.querySelector(".tip").textContent];
+        // At the last point, the arrow key stays where it is.
+        same = String(stop) === String(found.at(-1)) ? same + 1 : 0;
+        found.push(stop);
         press("ArrowRight");
     }
     return found;

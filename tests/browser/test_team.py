@@ -217,9 +217,9 @@ def test_a_runner_is_offered_to_change_only_what_is_theirs(browser_page: Page, s
     command = [sys.executable, "-m", "assay", "serve", "token", "add", "ann", "--role", "runner"]
     made = subprocess.run(command, cwd=server.folder, capture_output=True, text=True, check=True, timeout=60)
     (token,) = re.findall(r"assay_\w{8}_[\w-]+", made.stdout)
-    asked = {"model": "quick", "datasets": ["others"]}
-    theirs = server.ask("POST", "/api/v1/evaluations", asked, token=token).body["evaluation"]["id"]
-    others = server.post("/evaluations", asked)["evaluation"]["id"]
+    body = {"model": "quick", "datasets": ["others"]}
+    theirs = server.ask("POST", "/api/v1/evaluations", body, token=token).body["evaluation"]["id"]
+    others = server.post("/evaluations", body)["evaluation"]["id"]
     for number in (theirs, others):
         server.await_state(number, "complete")
     page = browser_page
@@ -250,8 +250,10 @@ def test_the_api_is_described(browser_page: Page, server: TeamServer) -> None:
     line = opened.locator(".curl code")
     expect(line).to_contain_text("$ASSAY_TOKEN")
     expect(line).to_contain_text('{"datasets":["…"],"model":"…"}')
-    opened.get_by_role("link", name="AskedSettings").click()
-    expect(page.locator("#schema-AskedSettings")).to_contain_text("Solved examples before each question.")
+    opened.get_by_role("link", name="EvaluationSettings").click()
+    expect(page.locator("#schema-EvaluationSettings")).to_contain_text(
+        "Solved examples before each question."
+    )
 
 
 @pytest.mark.parametrize("width", [360, 1280])

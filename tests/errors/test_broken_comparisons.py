@@ -31,7 +31,7 @@ def runs(workdir: Path) -> Path:
 CASES: list[tuple[Sequence[str], str, Sequence[str]]] = [
     (("compare", "both", "unscored"), "COMPARE-001", ("'unscored'", "answered")),
     (("compare", "both", "prob"), "COMPARE-002", ("'data by ppl'", "'data by prob'", "--methods")),
-    (("compare", "both"), "COMPARE-003", ("one run and no methods",)),
+    (("compare", "both"), "COMPARE-003", ("1 run and 0 methods",)),
     (("compare", "both", "prob", "short", "--methods", "ppl,gen"), "COMPARE-003", ("3 runs and 2 methods",)),
     (("compare", "both", "both", "--metric", "acuracy"), "COMPARE-004", ("'acuracy'", "'accuracy'")),
     (("diff", "both", "other"), "COMPARE-005", ("'both' (3)", "'other' (2)")),

@@ -45,7 +45,7 @@ CASES = [
     ("unknown_keys", "OPENICL-009", ("'train_spilt'", "did you mean 'train_split'", "pred_postprocesor")),
     ("no_reader", "OPENICL-009", ("no 'reader_cfg'", "did you mean 'reader_config'")),
     ("comma_behind", "OPENICL-009", ("reader_cfg is a tuple", "a comma after the dict")),
-    ("columns_are_a_number", "OPENICL-009", ("reader_cfg.input_columns is 3", "Expected `array`")),
+    ("columns_are_a_number", "OPENICL-009", ("reader_cfg.input_columns is 3", "expected a list")),
     ("no_output_column", "OPENICL-009", ("no 'output_column'", "did you mean 'output_columns'")),
     ("no_type", "OPENICL-009", ("infer_cfg.retriever has no 'type'",)),
     ("type_is_a_number", "OPENICL-009", ("the type of infer_cfg.retriever is a int (0)",)),

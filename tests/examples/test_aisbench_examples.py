@@ -139,13 +139,13 @@ def test_gsm8k_shows_the_first_four_problems_or_four_others(shared_data: Path) -
             f"Question: {row['question'].strip()}\nAnswer: {steps}\nThe answer is {number.replace(',', '')}\n"
         )
         solved.append(text)
-    asked = [row["question"].strip() for row in json_lines(shared_data / "gsm8k" / "test.jsonl")]
+    questions = [row["question"].strip() for row in json_lines(shared_data / "gsm8k" / "test.jsonl")]
     fixed = asks_of(compiled(known("gsm8k_4_shot_fixed"), shared_data))
-    for asks, question in zip(islice(fixed, 50), asked, strict=False):
+    for asks, question in zip(islice(fixed, 50), questions, strict=False):
         assert only_prompt(asks) == "\n".join(solved[:4]) + f"\nQuestion: {question}\nAnswer:"
     drawn = asks_of(compiled(known("gsm8k_4_shot_random"), shared_data))
     seen: Counter[str] = Counter()
-    for asks, question in zip(islice(drawn, 50), asked, strict=False):
+    for asks, question in zip(islice(drawn, 50), questions, strict=False):
         before, _, own = only_prompt(asks).rpartition("\nQuestion: ")
         assert own == f"{question}\nAnswer:"
         examples = re.split(r"\n(?=Question: )", before)

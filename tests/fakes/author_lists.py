@@ -68,9 +68,9 @@ def scored(
     scorer = AuthorMetrics(Method.GEN, author(metrics, references))
     for n, text in enumerate(predictions):
         sample = Sample(str(n), {}, Origin("here", row=n + 1), group=groups[n] if groups else None)
-        asked = make_request("t", sample.id, "gen", "answer", 0, Generate("p", Sampling()))
+        requests = make_request("t", sample.id, "gen", "answer", 0, Generate("p", Sampling()))
         outcome = Failure("x", "y") if text is None else Completion((Output(text, Finish.END, 1),), 1)
-        scorer.add(sample, [AnsweredRequest(asked, Response(asked.id, asked.key, outcome))])
+        scorer.add(sample, [AnsweredRequest(requests, Response(requests.id, requests.key, outcome))])
     evaluation = scorer.finish()
     aggregator = MeanAggregator()
     aggregator.take(evaluation)

@@ -52,9 +52,9 @@ def real_model(backend: Backend) -> Model:
         params = body["params"]
         asks: list[Ask] = [_ask(text, params) for text in body["instances"]]
         with lock:
-            asked = [make_request("t", str(n), "any", "answer", 0, ask) for n, ask in enumerate(asks)]
-            found = {response.request_id: response.outcome for response in backend.run(asked)}
-        return [_reply(found[one.id]) for one in asked]
+            requests = [make_request("t", str(n), "any", "answer", 0, ask) for n, ask in enumerate(asks)]
+            found = {response.request_id: response.outcome for response in backend.run(requests)}
+        return [_reply(found[one.id]) for one in requests]
 
     return answered
 

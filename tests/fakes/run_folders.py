@@ -79,10 +79,10 @@ def append_samples(
             sample = Sample(
                 name, {"question": question}, Origin(f"{task}.csv", first + nth + 1), targets=("yes",)
             )
-            asked = _make_request(task, name, question)
+            requests = _make_request(task, name, question)
             answer = Completion((Output(output, Finish.END, 3),), 7)
-            journal.write(encode(Response(asked.id, asked.key, answer, seconds=0.25)) + b"\n")
-            samples.write(encode(build_sample_record(task, sample, (asked,))) + b"\n")
+            journal.write(encode(Response(requests.id, requests.key, answer, seconds=0.25)) + b"\n")
+            samples.write(encode(build_sample_record(task, sample, (requests,))) + b"\n")
             score = Score(
                 task,
                 name,

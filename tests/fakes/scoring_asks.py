@@ -34,9 +34,9 @@ LABELS = [
 
 
 def outcomes(backend: Backend, asks: Sequence[Ask]) -> list[Outcome]:
-    asked = [make_request("t", str(n), "any", "answer", 0, ask) for n, ask in enumerate(asks)]
-    found = {one.request_id: one.outcome for one in backend.run(asked)}
-    return [found[one.id] for one in asked]
+    requests = [make_request("t", str(n), "any", "answer", 0, ask) for n, ask in enumerate(asks)]
+    found = {one.request_id: one.outcome for one in backend.run(requests)}
+    return [found[one.id] for one in requests]
 
 
 def likelihoods(found: Sequence[Outcome]) -> list[Likelihood]:

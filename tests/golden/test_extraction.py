@@ -59,9 +59,11 @@ def test_letters_that_are_words_are_no_answers(text: str, answer: str | None) ->
 
 def graded(text: str, finish: Finish = Finish.END, **sample: tuple[str, ...] | tuple[int, ...]) -> Score:
     question = Sample("s", {}, Origin("x"), **sample)  # type: ignore[arg-type]
-    asked = make_request("t", "s", "gen", "answer", 0, Generate("q", Sampling()))
+    requests = make_request("t", "s", "gen", "answer", 0, Generate("q", Sampling()))
     answered = [
-        AnsweredRequest(asked, Response(asked.id, asked.key, Completion((Output(text, finish, 9),), 3)))
+        AnsweredRequest(
+            requests, Response(requests.id, requests.key, Completion((Output(text, finish, 9),), 3))
+        )
     ]
     scorer = GeneratedOption() if question.choices else GeneratedAnswer()
     return scorer.score(question, answered)

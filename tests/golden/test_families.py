@@ -85,9 +85,9 @@ def test_every_family_scores_and_writes_as_brute_force_does(
     folder = make_model(family, **config)
     tokenizer, truth = make_tokenizer("gpt2"), oracle(folder)
     backend: Any = open_backend(f"hf:{folder}", {})
-    asked = [make_request("t", str(n), "ppl", "option", 0, ask) for n, ask in enumerate(SPANS)]
-    found = {response.request_id: response.outcome for response in backend.run(asked)}
-    for one, encoded in zip(asked, Tokenization(tokenizer).spans(SPANS), strict=True):
+    requests = [make_request("t", str(n), "ppl", "option", 0, ask) for n, ask in enumerate(SPANS)]
+    found = {response.request_id: response.outcome for response in backend.run(requests)}
+    for one, encoded in zip(requests, Tokenization(tokenizer).spans(SPANS), strict=True):
         outcome = found[one.id]
         assert isinstance(outcome, Likelihood)
         assert isinstance(encoded, EncodedSpan)

@@ -54,13 +54,13 @@ def test_spans_and_sums_at_every_join_equal_brute_force(
     """L1 L6 L8: the tokens that end after the boundary are scored, each given exactly the text before it."""
     folder = make_model("llama", style)
     tokenizer, truth = opened(style)[0], oracle(folder)
-    asked = [
+    requests = [
         make_request("t", str(n), "ppl", "option", 0, Span(context + continuation, len(context)))
         for n, (context, continuation) in enumerate(JOINS)
     ]
-    found = {r.request_id: r.outcome for r in open_backend(f"hf:{folder}", {}).run(asked)}
+    found = {r.request_id: r.outcome for r in open_backend(f"hf:{folder}", {}).run(requests)}
     n_merged = n_straddling = 0
-    for one, (context, continuation) in zip(asked, JOINS, strict=True):
+    for one, (context, continuation) in zip(requests, JOINS, strict=True):
         outcome = found[one.id]
         assert isinstance(outcome, Likelihood), (context, continuation, outcome)
         ids, first, straddles = first_scored(style, tokenizer, context + continuation, len(context))

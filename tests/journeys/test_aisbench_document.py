@@ -151,7 +151,7 @@ def test_data_is_where_the_document_puts_it(guide: Document) -> None:
     gap = "# ... Other dataset initialization parameters ..."
     config = guide.config.replace(gap, "path='ais_bench/datasets/mydataset/data',")
     written = in_the_package(changed._replace(loader=imports + changed.loader, config=config))
-    assert "mydataset  1 rows" in assay("check", str(written)).out
+    assert "mydataset  1 row," in assay("check", str(written)).out
 
 
 MEDIA_TEMPLATE = """dict(round=[dict(role="HUMAN", prompt_mm={

@@ -134,11 +134,11 @@ def test_token_ids_are_drawn_from_the_vocabulary_of_the_models_tokenizer(workdir
         write_service(workdir / "configs/models/mine.py", server.url, path=str(tokenizer))
         result = perf("--models", "mine", "--datasets", "ids", "--num-warmups", "0")
         assert result.status == 0, result.err
-        asked = [body["messages"][0]["content"] for body in server.bodies]
+        prompts = [body["messages"][0]["content"] for body in server.bodies]
         assert {body["max_tokens"] for body in server.bodies} == {33}, "the model's max_out_len"
         assert all(body["ignore_eos"] is True for body in server.bodies)
-    assert len(set(asked)) == 4
-    assert len({text[:4] for text in asked}) == 1, "prompts have a beginning in common"
+    assert len(set(prompts)) == 4
+    assert len({text[:4] for text in prompts}) == 1, "prompts have a beginning in common"
 
 
 def test_a_trace_is_sent_at_its_own_times(workdir: Path, shared_data: Path) -> None:

@@ -188,8 +188,8 @@ def test_failed_rows_are_wrong_answers_under_faithful() -> None:
         result = run("--datasets", "rivers", *FAITHFUL, status=3)
     assert results("rivers_two") == {"accuracy": 25.0}
     assert "1 of 4 rows of rivers_two failed; they count as wrong, as in the original" in result.err
-    asked = Counter(prompt_of(body) for body in server.bodies)
-    assert {asked[prompt] for prompt in asked if "river 3?" in prompt} == {2}, "no HTTP 500 is retried"
+    prompts = Counter(prompt_of(body) for body in server.bodies)
+    assert {prompts[prompt] for prompt in prompts if "river 3?" in prompt} == {2}, "no HTTP 500 is retried"
 
 
 def _in_turn(answers: dict[str, list[str]]) -> Model:
@@ -346,9 +346,9 @@ def test_likelihoods_are_asked_for_as_texts_under_faithful() -> None:
     with serving(respond) as server:
         write_model(server.url, "VLLMCustomAPI", generation_kwargs={"temperature": 0.3, "top_k": 4})
         run("--datasets", "rivers", "--dump-eval-details", *FAITHFUL)
-    asked = [body for body in server.bodies if "river" in body["prompt"]]
-    assert len(asked) == 40, "the likelihood of a text that two datasets share is asked for once"
-    for body in asked:
+    prompts = [body for body in server.bodies if "river" in body["prompt"]]
+    assert len(prompts) == 40, "the likelihood of a text that two datasets share is asked for once"
+    for body in prompts:
         assert {name: value for name, value in body.items() if name not in ("model", "prompt")} == {
             **{"max_tokens": 64, "stream": False, "temperature": 0.3, "top_k": 4, "prompt_logprobs": 0}
         }

@@ -108,8 +108,8 @@ def test_generation_flags(checkout: Path) -> None:
         3,
     )
     samples = (manifest["folder"] / "samples.jsonl").read_text(encoding="utf-8").splitlines()
-    asked = [json.loads(line)["sample"]["fields"]["question"] for line in samples]
-    assert asked == ["test 6?", "test 7?", "test 8?"]
+    questions = [json.loads(line)["sample"]["fields"]["question"] for line in samples]
+    assert questions == ["test 6?", "test 7?", "test 8?"]
 
 
 def test_several_datasets_and_a_file_that_serves_many(checkout: Path) -> None:

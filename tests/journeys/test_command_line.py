@@ -207,11 +207,11 @@ def test_check_finds_what_is_odd_and_fails_on_what_is_wrong(workdir: Path) -> No
     odd = assay("check", "odd.csv")
     assert odd.status == 0
     for finding in (
-        "11 rows repeat an earlier one, for example rows 1 and 2",
+        "11 repeated rows, for example rows 1 and 2",
         "1 of 14 rows have no answer",
         "right answers: A 100 %",
-        "1 rows have options with leading or trailing white space",
-        "1 rows have two options with the same text",
+        "1 row with leading or trailing white space in an option",
+        "1 row with two options of the same text",
     ):
         assert finding in odd.out
     (workdir / "wrong.csv").write_text("question,A,B,answer\nq,1,2,C\n", encoding="utf-8")

@@ -101,7 +101,7 @@ def test_why_two_runs_differ(workdir: Path) -> None:
     run("two", "--method", "ppl,gen", "--max-tokens", "7")
     result = assay("diff", "one", "two")
     assert "sampling.max_tokens: A: 256  B: 7" in result.out
-    assert "30 differ in the request parameters, first gen answer 0: max_tokens" in result.out
+    assert "30 differ in the request parameters (first: gen answer 0: max_tokens)" in result.out
     only = assay("diff", "one", "two", "--methods", "ppl")
     assert "30 are the same" in only.out
     assert assay("diff", "one", "two", "--layer", "output").out.count("gen answer 0") == 1

@@ -86,12 +86,12 @@ def test_kate_shows_what_is_alike(dataset: list[str]) -> None:
 
 
 def test_globale_tries_every_order_once(dataset: list[str]) -> None:
-    asked = ("--shots", "3", "--dataset-arg", "globale=true")
-    manifest = evaluated(dataset, *asked)
+    flags = ("--shots", "3", "--dataset-arg", "globale=true")
+    manifest = evaluated(dataset, *flags)
     chosen = manifest["tasks"][0]["chosen"]["globale_ppl"]
     assert (chosen["n_orders"], chosen["n_probes"]) == (6, 4)
     assert 0 <= chosen["lowest_entropy_bits"] <= chosen["entropy_bits"] <= 1.5
-    again = evaluated(dataset, *asked)
+    again = evaluated(dataset, *flags)
     assert again["tasks"] == manifest["tasks"]
     assert again["stats"]["preparation_journaled"] == again["stats"]["preparation_requests"] == 6 * 4 * 3
 

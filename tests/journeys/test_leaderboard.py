@@ -91,8 +91,8 @@ def test_datasets_of_a_registry_are_reported_by_their_headlines(workdir: Path, s
     pytest.importorskip("datasets")
     leap = str(Path(__file__).parents[2] / "examples" / "leap")
     for model in ("mock:one", "mock:two"):
-        asked = ("run", leap, "--task-dir", str(shared_data), "-m", model, "--limit", "6", "--shots", "1")
-        assert assay(*asked).status == 0
+        command = ("run", leap, "--task-dir", str(shared_data), "-m", model, "--limit", "6", "--shots", "1")
+        assert assay(*command).status == 0
     board = board_of()
     reported = {column.dataset: (column.metric, column.about) for column in board.columns}
     assert {name: metric for name, (metric, _) in reported.items()} == {

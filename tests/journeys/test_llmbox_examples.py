@@ -17,7 +17,7 @@ if importlib.util.find_spec("torch") is None or importlib.util.find_spec("llm_sm
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "llmbox"
 LIMIT = 2
-SHORT = ["--max-tokens", "24"]
+SHORT = ["--max-tokens", "8"]
 WAYS = {
     "arc": ["--method", "ppl,prob,gen", "--shots", "2", *SHORT],
     "hellaswag": ["--method", "ppl,prob,gen", *SHORT],

@@ -25,7 +25,7 @@ from assay.dialects.openicl.templates.multimodal import MultimodalTemplate
 from assay.engine.cache import NoCache, SqliteCache
 from assay.engine.execute import Execution
 from assay.engine.journal import FileJournal
-from assay.faces.cli.render import prompt_panel
+from assay.faces.cli.render import format_prompt
 from assay.results.media_store import find_medium
 from assay.results.records import SampleRecord
 from assay.results.store import SampleWriter
@@ -168,7 +168,7 @@ def test_a_person_is_shown_names(vqa: list[dict[str, Any]], shared_data: Path, t
     run(vqa[:1], tmp_path / "run")
     record = stored(tmp_path / "run")
     console = Console(width=200, record=True, file=open(tmp_path / "out", "w"))  # noqa: SIM115
-    console.print(prompt_panel(record.contexts[0], "context"))
+    console.print(format_prompt(record.contexts[0]))
     console.file.close()
     shown = console.export_text()
     assert f"[image {shared_data}/easy_vqa/images/0.png 64x64]" in shown

@@ -430,8 +430,8 @@ def test_a_worker_that_reaches_out_ends_the_run(elsewhere: Door, workdir: Path) 
     try:
         connection.send_bytes(msgspec.msgpack.encode(WorkerSetup("mock", {}, is_offline=True)))
         assert isinstance(read_message(connection.recv_bytes()), WorkerReady)
-        asked = make_request("t", "1", "gen", "answer", 0, Generate("hello", Sampling()))
-        connection.send_bytes(encode_message(Batch(1, (asked,))))
+        requests = make_request("t", "1", "gen", "answer", 0, Generate("hello", Sampling()))
+        connection.send_bytes(encode_message(Batch(1, (requests,))))
         heard = [read_message(connection.recv_bytes()) for _ in range(3)]
     finally:
         connection.close()

@@ -143,16 +143,16 @@ def test_label_probabilities_of_llama_cpp_are_near_those_of_the_same_weights_her
         Labels(chat, letters),
         Labels(chat[:1], letters),
     ]
-    asked = [make_request("t", str(n), "any", "labels", 0, ask) for n, ask in enumerate(asks)]
-    here = {one.request_id: one.outcome for one in open_backend("smollm2", {}).run(asked)}
+    requests = [make_request("t", str(n), "any", "labels", 0, ask) for n, ask in enumerate(asks)]
+    here = {one.request_id: one.outcome for one in open_backend("smollm2", {}).run(requests)}
     with llama_server() as url:
         backend = open_backend(f"openai:smollm2@{url}", {})
         for is_chat in (False, True):
             card = backend.probe_card(frozenset(Kind), is_chat=is_chat)
             assert "1,000 likeliest next tokens" in card.ways[Kind.LABELS]
             assert "does not return log-probabilities of a" in card.cannot[Kind.SPAN]
-        there = {one.request_id: one.outcome for one in backend.run(asked)}
-    for one in asked:
+        there = {one.request_id: one.outcome for one in backend.run(requests)}
+    for one in requests:
         mine, others = here[one.id], there[one.id]
         assert isinstance(mine, LabelProbs)
         assert isinstance(others, LabelProbs), others

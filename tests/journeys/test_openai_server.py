@@ -267,7 +267,7 @@ def test_llama_cpp_reads_what_the_embedded_model_reads(workdir: Path, chat: str)
     of the first 20 answers to messages and 17 of those to texts were the same.
     """
     _needs_torch()
-    asked = (
+    flags = (
         "run",
         ARITHMETIC,
         "--method",
@@ -283,9 +283,9 @@ def test_llama_cpp_reads_what_the_embedded_model_reads(workdir: Path, chat: str)
         for stream in ("true", "false"):
             # One at a time: llama.cpp's numbers depend on what else is in its batch.
             how = ("--model-arg", f"stream={stream}", "--model-arg", "concurrency=1")
-            result = assay(*asked, "-m", f"openai:@{url}", *how, "--out", f"served_{stream}", "--no-cache")
+            result = assay(*flags, "-m", f"openai:@{url}", *how, "--out", f"served_{stream}", "--no-cache")
             assert result.status == 0, result.err
-    assert assay(*asked, "-m", "smollm2", "--out", "straight", "--no-cache").status == 0
+    assert assay(*flags, "-m", "smollm2", "--out", "straight", "--no-cache").status == 0
     served, straight = outputs(workdir / "served_false"), outputs(workdir / "straight")
     assert outputs(workdir / "served_true") == served
     assert len(served) == 10
@@ -314,9 +314,9 @@ def test_llama_cpp_continues_stops_and_draws(stream: str) -> None:
         found = {}
         for how in ({"n_per_call": "1"}, {"n_per_call": "2"}):
             backend = open_backend(f"openai:@{url}", {"stream": stream, **how})
-            asked = [make_request("t", name, "gen", "answer", 0, ask) for name, ask in asks.items()]
+            requests = [make_request("t", name, "gen", "answer", 0, ask) for name, ask in asks.items()]
             responses = {
-                response.request_id.split("/")[1]: response.outcome for response in backend.run(asked)
+                response.request_id.split("/")[1]: response.outcome for response in backend.run(requests)
             }
             found[how["n_per_call"]] = responses["drawn"]
     assert isinstance(responses["begun"], Completion)

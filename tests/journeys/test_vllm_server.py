@@ -83,12 +83,12 @@ def test_a_run_by_all_methods_and_a_benchmark(workdir: Path) -> None:
     rows = "".join(f"{n}+{n}=,{n},{2 * n},B\n" for n in range(1, 9))
     Path("data.csv").write_text(f"question,A,B,answer\n{rows}", encoding="utf-8")
     with vllm_server(folder, workdir / "vllm.log") as url:
-        asked = ("-m", f"openai:tiny@{url}", "--max-tokens", "8", "--no-cache")
-        run = assay("run", "data.csv", *asked, "--method", "ppl,prob,gen", "--out", "run")
+        flags = ("-m", f"openai:tiny@{url}", "--max-tokens", "8", "--no-cache")
+        run = assay("run", "data.csv", *flags, "--method", "ppl,prob,gen", "--out", "run")
         assert run.status == 0, run.err
         assert run.out.count("8/8") == 3
         assert "time to first token p50" in run.out
-        again = assay("run", "data.csv", *asked, "--method", "ppl,prob,gen", "--out", "run")
+        again = assay("run", "data.csv", *flags, "--method", "ppl,prob,gen", "--out", "run")
         assert again.status == 0, again.err
         bench = assay("bench", f"openai:tiny@{url}", "-n", "12", "-c", "4", "--input", "20", "--output", "8",
                       "--model-arg", "extra.ignore_eos=true", "--out", "bench")  # fmt: skip

@@ -15,6 +15,7 @@ from assay.app.run import compile_with_settings
 from assay.app.scorers import build_scorers
 from assay.app.settings import Settings
 from assay.core.compilation import CompiledDataset
+from assay.core.errors import format_count
 from assay.core.ports import Backend
 from assay.core.request import METHOD_BY_KIND, Ask, Generate, Sampling
 from assay.core.rounding import format_percent
@@ -97,26 +98,30 @@ def _table_findings(one: CompiledTable, backend: Backend | None) -> Iterator[Fin
     if survey.twins.first is not None:
         earlier, later = survey.twins.first
         example = f"for example rows {earlier + 1} and {later + 1}"
-        yield Finding(True, f"{survey.twins.n_more:,} rows repeat an earlier one, {example}")
+        yield Finding(True, f"{format_count(survey.twins.n_more, 'repeated row')}, {example}")
     if survey.n_without_answer:
         yield Finding(
             True, f"{survey.n_without_answer:,} of {survey.n_rows:,} rows have no answer and cannot be scored"
         )
     yield from _describe_label_balance(one)
     if len(survey.option_counts) > 1:
-        counts = ", ".join(f"{n:,} rows with {k}" for k, n in sorted(survey.option_counts.items()))
+        counts = ", ".join(
+            f"{format_count(n, 'row')} with {k}" for k, n in sorted(survey.option_counts.items())
+        )
         yield Finding(False, f"the number of options differs: {counts}")
     if survey.group_counts:
         small = min(survey.group_counts.items(), key=lambda item: item[1])
         yield Finding(
-            False, f"{len(survey.group_counts):,} groups; the smallest is {small[0]!r} with {small[1]:,} rows"
+            False,
+            f"{format_count(len(survey.group_counts), 'group')}; the smallest is {small[0]!r} with "
+            f"{format_count(small[1], 'row')}",
         )
     if isinstance(one.task, TextTask):
         yield from _text_findings(one.task, backend)
     else:
         yield from _sample_findings(one, one.task, backend)
     length, row = survey.longest
-    yield Finding(False, f"the longest row is row {row} with {length:,} characters")
+    yield Finding(False, f"the longest row is row {row} with {format_count(length, 'character')}")
 
 
 def _describe_label_balance(one: CompiledTable) -> Iterator[Finding]:
@@ -157,12 +162,14 @@ def _sample_findings(one: CompiledTable, task: TableTask, backend: Backend | Non
         if lengths is not None:
             lengths.add(task, sample)
     if n_empty:
-        yield Finding(True, f"{n_empty:,} rows have an empty question")
+        yield Finding(True, f"{format_count(n_empty, 'row')} with an empty question")
     if n_twin_options:
-        yield Finding(True, f"{n_twin_options:,} rows have two options with the same text")
+        yield Finding(True, f"{format_count(n_twin_options, 'row')} with two options of the same text")
     if n_padded:
         yield Finding(
-            True, f"{n_padded:,} rows have options with leading or trailing white space, which changes tokens"
+            True,
+            f"{format_count(n_padded, 'row')} with leading or trailing white space in an option, which "
+            "changes tokens",
         )
     if n_leaks and task.spec.settings["shots_from"]:
         yield Finding(

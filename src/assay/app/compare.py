@@ -9,7 +9,7 @@ from typing import TypeVar
 import msgspec
 
 from assay.app.baselines import align_with_baseline
-from assay.core.errors import Problem, UsageError, listing, suggest_name
+from assay.core.errors import Problem, UsageError, format_count, listing, suggest_name
 from assay.core.score import Score
 from assay.results.baseline_changes import Accepted
 from assay.results.baseline_run import ScoredRun
@@ -114,9 +114,7 @@ def write_known_comparison(comparison: RunComparison, runs: Sequence[StoredRun],
 def find_scorings(runs: Sequence[StoredRun], wanted: Sequence[str]) -> list[StoredRun]:
     """Return scorings of one run, by number or name, as runs to compare."""
     if len(runs) != 1:
-        what = (
-            f"--scorings selects scorings of one run, but the command names {_format_count(len(runs), 'run')}"
-        )
+        what = f"--scorings compares scorings of one run; the command names {format_count(len(runs), 'run')}"
         fix = "name one run; to compare scorings of several runs, name their folders: RUN/scorings/002-number"
         raise UsageError(Problem("COMPARE-003", what, fix))
     history = ScoringHistory(find_parent_run(runs[0].path) or runs[0].path)
@@ -136,7 +134,8 @@ def pair_runs_with_methods(
     raise UsageError(
         Problem(
             "COMPARE-003",
-            f"cannot compare {_format_count(len(runs), 'run')} and {_format_count(len(methods), 'method')}",
+            f"a comparison needs two sides, but the command names {format_count(len(runs), 'run')} and "
+            f"{format_count(len(methods), 'method')}",
             "name at least two runs, with one method for all or one for each; or one run and its methods "
             "(--methods ppl,gen) or its scorings (--scorings 1,2)",
         )
@@ -192,7 +191,3 @@ def _read_questions(run: StoredRun, task: str, wanted: set[str]) -> dict[str, st
                 if len(questions) == len(wanted):
                     break
     return questions
-
-
-def _format_count(n: int, noun: str) -> str:
-    return f"one {noun}" if n == 1 else f"{n or 'no'} {noun}s"

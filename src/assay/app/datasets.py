@@ -94,13 +94,13 @@ def compile_datasets(
                 "name one dataset, or remove --meta",
             )
         )
-    around = CompileContext(hub, backend, {})
+    compile_context = CompileContext(hub, backend, {})
     compiled: list[CompiledDataset] = []
     for name in names:
         tasks: list[CompiledDataset] = []
         if dialects[name] != TABLE:
             with noting_reads() as reads:
-                tasks += DIALECT_REGISTRY[dialects[name]].compile(name, settings, around)
+                tasks += DIALECT_REGISTRY[dialects[name]].compile(name, settings, compile_context)
             notes = record_reads(tasks, reads)
             tasks = [noted for one in tasks for noted in _add_notes([one], notes)]
         for one in tables.get(name, ()):
@@ -113,7 +113,7 @@ def compile_datasets(
                     one.path,
                     settings,
                     flags.merge_over(one.given),
-                    around,
+                    compile_context,
                     meta_file=meta,
                     find_split=find_split,
                 )
@@ -183,7 +183,8 @@ def locate(
                 Problem(
                     "SOURCE-001",
                     f"there is no file {name!r}{suggest_name(name, _siblings(path))}",
-                    "give the path of a table, or the name of a dataset on the hub, such as openai/gsm8k; "
+                    "give the path of a table, a benchmark such as lm_eval:mmlu, or a dataset on the hub "
+                    "such as openai/gsm8k; "
                     "for a dataset in a local folder, also give --data-root DIR",
                     Origin(name),
                 )

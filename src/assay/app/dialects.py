@@ -82,7 +82,9 @@ def _is_class(name: str) -> bool:
     return is_class_file(ClassName.of(name).path)
 
 
-def _compile_classes(name: str, settings: TaskSettings, around: CompileContext) -> Sequence[CompiledDataset]:
+def _compile_classes(
+    name: str, settings: TaskSettings, compile_context: CompileContext
+) -> Sequence[CompiledDataset]:
     from assay.app.model_view import model_view
     from assay.backends.hf.sentence_encoder import open_embedder
     from assay.dialects.llmbox.compile import LlmboxTools, compile_classes
@@ -90,15 +92,15 @@ def _compile_classes(name: str, settings: TaskSettings, around: CompileContext) 
     from assay.scoring.metrics import AUTHOR_NAMES
 
     folder: Path = ClassName.of(name).path.parent
-    raw_data = RawData(around.hub, settings.dataset_args.get("dataset_path"), beside=folder)
-    view = model_view(around.backend, is_chat=settings.is_chat)
+    raw_data = RawData(compile_context.hub, settings.dataset_args.get("dataset_path"), beside=folder)
+    view = model_view(compile_context.backend, is_chat=settings.is_chat)
     return compile_classes(
-        name, settings, LlmboxTools(AUTHOR_NAMES, raw_data, view, open_embedder, around.generators)
+        name, settings, LlmboxTools(AUTHOR_NAMES, raw_data, view, open_embedder, compile_context.generators)
     )
 
 
 def _compile_transforms(
-    name: str, settings: TaskSettings, around: CompileContext
+    name: str, settings: TaskSettings, compile_context: CompileContext
 ) -> Sequence[CompiledDataset]:
     from assay.dialects.ultraeval.compile import UltraevalTools, compile_transforms
     from assay.scoring.originals.opencompass import postprocess
@@ -150,14 +152,18 @@ def _list_task_names(name: str) -> Sequence[str]:
         return []
 
 
-def _compile_tasks(name: str, settings: TaskSettings, around: CompileContext) -> Sequence[CompiledDataset]:
+def _compile_tasks(
+    name: str, settings: TaskSettings, compile_context: CompileContext
+) -> Sequence[CompiledDataset]:
     from assay.dialects.leap.compile import compile_tasks
 
-    root = None if around.hub is None else around.hub.root
-    return compile_tasks(name, settings, _leap_tools(root, around.backend))
+    root = None if compile_context.hub is None else compile_context.hub.root
+    return compile_tasks(name, settings, _leap_tools(root, compile_context.backend))
 
 
-def _compile_configs(name: str, settings: TaskSettings, around: CompileContext) -> Sequence[CompiledDataset]:
+def _compile_configs(
+    name: str, settings: TaskSettings, compile_context: CompileContext
+) -> Sequence[CompiledDataset]:
     from assay.app.datasets import locate_config_table
     from assay.app.openicl_scoring import OpenIclScoring, build_author_imports
     from assay.backends.hf.sentence_encoder import open_embedder
@@ -172,7 +178,7 @@ def _compile_configs(name: str, settings: TaskSettings, around: CompileContext) 
     entries = load_entries(name, arguments.root, same_names)
     if arguments.is_unscored:
         entries = list(map(drop_scoring, entries))
-    root = None if around.hub is None else around.hub.root
+    root = None if compile_context.hub is None else compile_context.hub.root
     tools = OpenIclTools(build_author_imports(), OpenIclScoring(), open_embedder, root)
     context = EntryContext(settings, arguments, tools, build_author_code(entries, arguments, tools))
 
@@ -180,19 +186,19 @@ def _compile_configs(name: str, settings: TaskSettings, around: CompileContext) 
         if not isinstance(one.entry, TableEntry):
             return compile_entry(one, name, context)
         table = locate_config_table(one.entry, one.config.path, one.where)
-        return compile_table_dataset(table.path, settings, table.given, around, arguments=arguments)
+        return compile_table_dataset(table.path, settings, table.given, compile_context, arguments=arguments)
 
     return apply_to_entries(entries, compile_one, same_names)
 
 
 def _compile_task_files(
-    name: str, settings: TaskSettings, around: CompileContext
+    name: str, settings: TaskSettings, compile_context: CompileContext
 ) -> Sequence[CompiledDataset]:
     from assay.app.lm_eval_tasks import build_lm_eval_tools, find_task_folders
     from assay.dialects.lm_eval.compile import compile_task_files
 
     folders = find_task_folders(settings.include_path, settings.dataset_args)
-    tools = build_lm_eval_tools(name, folders, around.hub)
+    tools = build_lm_eval_tools(name, folders, compile_context.hub)
     return compile_task_files(split_names(name), settings, tools)
 
 

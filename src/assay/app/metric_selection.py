@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from assay.core.errors import Problem, UsageError, listing, suggest_name
+from assay.core.errors import Problem, UsageError, explain_type_error, listing, suggest_name
 from assay.core.score import Metric
 from assay.scoring.originals.ultraeval.named_metrics import PASS_K
 from assay.scoring.originals.ultraeval.row_corpus import BATCH_METRICS
@@ -97,7 +97,7 @@ def _convert_argument(key: str, value: str, kind: Any) -> Any:
     try:
         return msgspec.convert(value, kind, strict=False)
     except msgspec.ValidationError as error:
-        what = f"--metric-arg {key} is {value!r}: {error}"
+        what = f"--metric-arg {key} is {value!r}: {explain_type_error(error)}"
         raise UsageError(Problem("RESCORE-010", what, "correct the value")) from error
 
 

@@ -155,13 +155,13 @@ def _build_process_workers(
     n_threads = int(placement.num_cpus or max(1, len(os.sched_getaffinity(0)) // n))
 
     def surroundings(place: int) -> dict[str, str]:
-        around = {"PYTHONPATH": python_path()}
+        environment = {"PYTHONPATH": python_path()}
         if placement.num_cpus is not None or _THREADS not in os.environ:
             # Workers that each used all processors would slow each other down.
-            around[_THREADS] = str(n_threads)
+            environment[_THREADS] = str(n_threads)
         if gpus:
-            around[VISIBLE] = ",".join(assign_gpus(gpus, place, n_each))
-        return around
+            environment[VISIBLE] = ",".join(assign_gpus(gpus, place, n_each))
+        return environment
 
     return ProcessWorkerGroup([sys.executable, *WORKER_COMMAND], setup, n, surroundings)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from assay.app.progress import Phase, RunProgress, TrackProgress, WorkersProgress
+from assay.core.errors import format_count
 from assay.results.rows import format_metric_interval, format_metric_value
 
 PHASES: dict[Phase, str] = {
@@ -75,16 +76,12 @@ def list_pace_facts(progress: RunProgress) -> list[str]:
 
 def _format_workers(workers: WorkersProgress) -> str:
     """Return the workers: `3 workers on 2 nodes, 1 more awaited, 2 lost`."""
-    words = _format_count(workers.n_up, "worker")
+    words = format_count(workers.n_up, "worker")
     if workers.n_nodes:
-        words += f" on {_format_count(workers.n_nodes, 'node')}"
+        words += f" on {format_count(workers.n_nodes, 'node')}"
     if workers.n_awaited:
         words += f", {workers.n_awaited:,} {'more ' if workers.n_up else ''}awaited"
     return f"{words}, {workers.n_lost:,} lost" if workers.n_lost else words
-
-
-def _format_count(n: int, noun: str) -> str:
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 def list_judge_facts(progress: RunProgress) -> list[str]:

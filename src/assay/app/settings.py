@@ -15,7 +15,14 @@ import msgspec
 
 from assay.core.billing import ListedPrice, read_prices
 from assay.core.budget import parse_budget
-from assay.core.errors import Problem, UsageError, format_allowed_values, listing, suggest_name
+from assay.core.errors import (
+    Problem,
+    UsageError,
+    explain_type_error,
+    format_allowed_values,
+    listing,
+    suggest_name,
+)
 from assay.core.method import Method
 from assay.core.origin import Origin
 from assay.core.request import WindowScheme
@@ -252,7 +259,7 @@ def _convert_value(name: str, value: Any, source: str) -> Any:
     except (msgspec.ValidationError, ValueError) as error:
         # Every setting may be omitted, so the null in msgspec's message says nothing.
         allowed = "" if name == "prices" else format_allowed_values(_KINDS[name])
-        reason = str(error).replace(" | null", "") + allowed
+        reason = explain_type_error(error).replace(" or null", "") + allowed
         raise UsageError(
             Problem(
                 "USAGE-001",

@@ -39,7 +39,7 @@ def compile_table_dataset(
     path: str,
     settings: TaskSettings,
     given: TableMeta,
-    around: CompileContext,
+    compile_context: CompileContext,
     *,
     meta_file: str | None = None,
     find_split: Callable[[str, str], str] | None = None,
@@ -62,7 +62,7 @@ def compile_table_dataset(
     if settings.is_faithful and _is_opencompass_table(compiled, settings, path):
         entry = _build_original_entry(compiled, path)
         if entry is not None:
-            return _compile_entry(entry, path, settings, arguments, around)
+            return _compile_entry(entry, path, settings, arguments, compile_context)
     notes = compiled.notes
     if arguments is not None and arguments.model_postprocessor is not None:
         notes += ("pred_postprocessor has no effect on a table without --fidelity faithful",)
@@ -108,13 +108,13 @@ def _marks(arguments: ConfigArguments) -> RoleMarks | None:
         return None
     from assay.dialects.openicl.templates.meta import CHAT_ROLES
 
-    around = {
+    by_role = {
         CHAT_ROLES[name]: (role.begin, role.end) for name, role in meta.roles.items() if name in CHAT_ROLES
     }
     # A model without a system mark gets the system message as the user's.
-    around.setdefault("system", around.get("user", ("", "")))
-    has_marks = meta.begin or meta.end or any(begin or end for begin, end in around.values())
-    return RoleMarks(meta.begin, around, meta.end) if has_marks else None
+    by_role.setdefault("system", by_role.get("user", ("", "")))
+    has_marks = meta.begin or meta.end or any(begin or end for begin, end in by_role.values())
+    return RoleMarks(meta.begin, by_role, meta.end) if has_marks else None
 
 
 def _is_opencompass_table(compiled: CompiledTable, settings: TaskSettings, path: str) -> bool:
@@ -175,7 +175,7 @@ def _compile_entry(
     path: str,
     settings: TaskSettings,
     arguments: ConfigArguments | None,
-    around: CompileContext,
+    compile_context: CompileContext,
 ) -> CompiledDataset:
     from assay.app.openicl_scoring import OpenIclScoring, build_author_imports
     from assay.backends.hf.sentence_encoder import open_embedder
@@ -184,7 +184,7 @@ def _compile_entry(
     from assay.dialects.openicl.entry_validation import EntryContext, OpenIclTools
 
     given = arguments or ConfigArguments()
-    root = None if around.hub is None else around.hub.root
+    root = None if compile_context.hub is None else compile_context.hub.root
     tools = OpenIclTools(build_author_imports(), OpenIclScoring(), open_embedder, root)
     return compile_entry(
         entry, path, EntryContext(settings, given, tools, build_author_code([entry], given, tools))

@@ -8,7 +8,7 @@ from typing import TypeVar
 import msgspec
 
 from assay.backends.problems import argument_error
-from assay.core.errors import format_allowed_values, listing, suggest_name
+from assay.core.errors import explain_type_error, format_allowed_values, listing, suggest_name
 from assay.core.thinking import Thinking, read_thinking
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -28,16 +28,10 @@ def read_arguments(backend: str, declared: type[T], given: Mapping[str, str]) ->
         try:
             msgspec.convert(value, fields[key].type, strict=False)
         except msgspec.ValidationError as trouble:
-            why = f"{_format_validation_error(trouble)}{format_allowed_values(fields[key].type)}"
+            why = f"{explain_type_error(trouble)}{format_allowed_values(fields[key].type)}"
             what = f"{backend} argument {key}={value!r}: {why}"
             raise argument_error(what, f"give {key} a value of that type") from None
     return msgspec.convert(dict(given), declared, strict=False)
-
-
-def _format_validation_error(trouble: msgspec.ValidationError) -> str:
-    """Return msgspec's message with a lowercase first letter, to follow a colon."""
-    text = str(trouble)
-    return text[:1].lower() + text[1:]
 
 
 def read_thinking_argument(given: str | None, backend: str) -> Thinking | None:

@@ -127,4 +127,8 @@ def _advice(model: str, name: str) -> tuple[str, str]:
         return f"{model!r} is a path, but the prefix that names the backend is missing", f"write hf:{model}"
     if "/" in model and ":" not in model:
         return f"{model!r} does not name a backend", f"write hf:{model} for a folder or a hub repository"
-    return f"unknown backend {name!r}{suggest_name(name, BACKENDS)}", f"use one of: {known}"
+    suggestion = suggest_name(name, BACKENDS)
+    if ":" not in model and not suggestion:
+        fix = f"write the backend first, such as hf:{model} or openai:{model}@URL; the backends are {known}"
+        return f"{model!r} does not name a backend", fix
+    return f"unknown backend {name!r}{suggestion}", f"use one of: {known}"

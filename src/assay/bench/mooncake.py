@@ -22,7 +22,7 @@ from assay.bench.rounds import Rounds
 from assay.bench.synthetic import build_prompt
 from assay.bench.texts import GeneratedText, TextGenerator, estimate_tokens
 from assay.bench.tokenizer import Tokenizer
-from assay.core.errors import Problem, Problems, UsageError, listing, suggest_name
+from assay.core.errors import Problem, Problems, UsageError, explain_type_error, listing, suggest_name
 from assay.core.origin import Origin
 
 BLOCK_TOKENS = 512
@@ -144,7 +144,7 @@ def _row(fields: Mapping[str, Any], where: Origin, problems: Problems) -> TraceR
             try:
                 values[field] = msgspec.convert(value, _KINDS[field])
             except msgspec.ValidationError as error:
-                note(field, f"found {value!r:.60}: {error}", "correct the value")
+                note(field, f"found {value!r:.60}: {explain_type_error(error)}", "correct the value")
     if "timestamp" not in fields:
         note(
             "timestamp",

@@ -55,11 +55,11 @@ def read_counters(text: str) -> Counters:
 def compute_spec_decode(before: Counters, after: Counters) -> SpecDecode | None:
     """Return the difference between two readings; None if nothing was drafted."""
 
-    def counted(name: str, position: int | None = None) -> float:
+    def subtract(name: str, position: int | None = None) -> float:
         return after.get((name, position), 0.0) - before.get((name, position), 0.0)
 
-    drafts, tokens = counted("drafts"), counted("draft_tokens")
-    accepted = counted("accepted_tokens")
+    drafts, tokens = subtract("drafts"), subtract("draft_tokens")
+    accepted = subtract("accepted_tokens")
     if drafts <= 0 or tokens <= 0:
         return None
     of_positions = "accepted_tokens_per_pos"
@@ -70,5 +70,5 @@ def compute_spec_decode(before: Counters, after: Counters) -> SpecDecode | None:
         int(accepted),
         100 * accepted / tokens,
         1 + accepted / drafts,
-        tuple(100 * counted(of_positions, at) / drafts for at in positions),
+        tuple(100 * subtract(of_positions, at) / drafts for at in positions),
     )

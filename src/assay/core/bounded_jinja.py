@@ -30,7 +30,7 @@ from assay.core.jinja_budget import (
     current_budget,
     running_budget,
 )
-from assay.core.jinja_costs import bound_filter, pay_for_method, percent_widths, write_lorem_ipsum
+from assay.core.jinja_costs import build_bounded_filter, pay_for_method, percent_widths, write_lorem_ipsum
 
 MAX_DEPTH = 100
 """Nested calls, such as a macro that calls itself."""
@@ -194,7 +194,7 @@ class _Bounds(SandboxedEnvironment):
         """Make the registered filters and functions use the budget."""
         for name, function in self.filters.items():
             if not getattr(function, "is_bounded", False):
-                self.filters[name] = bound_filter(name, function)
+                self.filters[name] = build_bounded_filter(name, function)
         self.globals["lipsum"] = write_lorem_ipsum
 
     @staticmethod

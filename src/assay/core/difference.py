@@ -9,7 +9,7 @@ import msgspec
 
 AS_ORIGINAL = "as the original"
 
-Traits = TypeVar("Traits", contravariant=True)
+TraitsT = TypeVar("TraitsT", contravariant=True)
 """The traits of a task that determine which differences affect it."""
 
 
@@ -18,14 +18,14 @@ def affects_every_task(_: object) -> bool:
     return True
 
 
-class Difference(NamedTuple, Generic[Traits]):
+class Difference(NamedTuple, Generic[TraitsT]):
     """One difference between an original system and Assay. Tables of differences have their names as keys."""
 
     original: str
     """What the original does."""
     corrected: str
     """What Assay does by default."""
-    affects: Callable[[Traits], bool] = affects_every_task
+    affects: Callable[[TraitsT], bool] = affects_every_task
     """Whether it can affect a task with these traits."""
     is_reproduced: bool = True
     """Whether `--fidelity faithful` reproduces the original."""
@@ -51,7 +51,7 @@ class AppliedDifference(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def select_differences(
-    differences: Mapping[str, Difference[Traits]], traits: Traits
+    differences: Mapping[str, Difference[TraitsT]], traits: TraitsT
 ) -> dict[str, Difference[Any]]:
     """Return the differences that can affect a task with these traits, by name."""
     return {name: one for name, one in differences.items() if one.affects(traits)}

@@ -17,6 +17,7 @@ from __future__ import annotations
 import difflib
 import dis
 import os
+import re
 import sysconfig
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -222,6 +223,31 @@ def format_allowed_values(kind: Any) -> str:
     return f"; the values are {listing(names)}" if names else ""
 
 
+_TYPE_WORDS = {
+    "int": "an integer",
+    "float": "a number",
+    "str": "a text",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+}
+_BOUNDS = {">=": "least", "<=": "most"}
+
+
+def explain_type_error(error: Exception) -> str:
+    """Return msgspec's message in plain words, to follow a colon: `expected an integer, found a text`."""
+
+    def name_types(match: re.Match[str]) -> str:
+        words = _TYPE_WORDS if match[1] == "Expected" else _TYPE_WORDS | {"bool": "a boolean"}
+        return f"{match[1].lower()} {' or '.join(words.get(one, one) for one in match[2].split(' | '))}"
+
+    text = re.sub(r"(Expected|got) `([\w| ]+)`", name_types, str(error))
+    text = text.replace(", got ", ", found ").replace(" - at `", ", at `")
+    text = re.sub(r"(?<=length) (>=|<=) ", lambda match: f" at {_BOUNDS[match[1]]} ", text)
+    text = re.sub(r" (>=|<=) ", lambda match: f" of at {_BOUNDS[match[1]]} ", text)
+    return text[:1].lower() + text[1:]
+
+
 def suggest_name(name: str, known: Iterable[str]) -> str:
     """Return ` (did you mean 'x'?)` for the known name closest to a wrong one, or an empty text."""
     if len(name) > MAX_VALUE_CHARS:
@@ -231,6 +257,11 @@ def suggest_name(name: str, known: Iterable[str]) -> str:
         return " (it exists in another Unicode form: NFC and NFD look the same)"
     match = difflib.get_close_matches(name, candidates, n=1, cutoff=0.6)
     return f" (did you mean {match[0]!r}?)" if match else ""
+
+
+def format_count(n: int, noun: str) -> str:
+    """Return a number with its noun: `1 row`, `2 rows`."""
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 def listing(names: Iterable[str], *, at_most: int = 12) -> str:

@@ -177,7 +177,7 @@ _SHALLOW = frozenset(
 """Filters that do not write out the content of their items."""
 
 
-def bound_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def build_bounded_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a filter that pays for its result."""
     weigh = _FILTERS.get(name)
     is_shallow = name in _SHALLOW
@@ -224,12 +224,12 @@ def bound_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         budget.pay_result(result)
         return result
 
-    wrapped = update_wrapper(_bound_join(bounded) if name == "join" else bounded, function)
+    wrapped = update_wrapper(_build_bounded_join(bounded) if name == "join" else bounded, function)
     wrapped.is_bounded = True  # type: ignore[attr-defined]
     return wrapped
 
 
-def _bound_join(bounded: Callable[..., str]) -> Callable[..., str]:
+def _build_bounded_join(bounded: Callable[..., str]) -> Callable[..., str]:
     def join(eval_ctx: EvalContext, value: Any, d: Any = "", attribute: Any = None) -> str:
         # Count the items of a generator before joining them.
         parts = value if hasattr(value, "__len__") else list(value)

@@ -32,7 +32,7 @@ class LimitedTask:
         self._limit = limit
         self._seed = seed
         self._ids: frozenset[str] | None = None
-        self._drawn: tuple[Sample, ...] | None = None
+        self._build_view: tuple[Sample, ...] | None = None
         spec = task.spec
         self._spec = msgspec.structs.replace(
             spec,
@@ -61,9 +61,9 @@ class LimitedTask:
         if self._limit.which == "first":
             return islice(self._task.samples(), self._limit.n)
         if self._limit.n <= _KEPT_SAMPLES:
-            if self._drawn is None:
-                self._drawn = self._draw()
-            return iter(self._drawn)
+            if self._build_view is None:
+                self._build_view = self._draw()
+            return iter(self._build_view)
         if self._ids is None:
             self._ids = self._limit.select_ids((sample.id for sample in self._task.samples()), self._seed)
         chosen = self._ids
@@ -89,7 +89,7 @@ class LimitedPreparingTask(LimitedTask):
         """Prepare the task."""
         assert isinstance(self._task, PreparingTask)
         notes = self._task.prepare(rehearse)
-        self._drawn = None  # Samples may differ now.
+        self._build_view = None  # Samples may differ now.
         self._spec = msgspec.structs.replace(self._spec, chosen=self._task.spec.chosen)
         return notes
 

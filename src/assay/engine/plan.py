@@ -78,7 +78,7 @@ def _check_thinking(task: Task, card: ModelCard) -> list[Problem]:
         method = METHOD_BY_KIND[kind]
         what = (
             f"{name} uses method {method!r}, which scores the text right after the question; model "
-            f"{card.name!r} is asked to think first, so it would be scored where it never answers"
+            f"{card.name!r} thinks first, and never answers there"
         )
         problems.append(Problem("PLAN-006", what, "use --method gen, or --thinking off", source))
     if Kind.GENERATE in task.kinds and task.spec.settings.get("form") != "chat":

@@ -80,11 +80,11 @@ class Repository:
         If the hub cannot be reached, a cached commit of a branch is used: `unreached` says why.
         """
         if is_offline():
-            return self._cached_snapshot()
+            return self._find_cached_snapshot()
         try:
             return self.list_files()
         except HubTrouble as trouble:
-            if not trouble.may_pass or (commit := self.cached_commit()) is None:
+            if not trouble.may_pass or (commit := self.find_cached_commit()) is None:
                 raise
             return self._read_cache(commit)._replace(unreached=trouble.detail)
 
@@ -173,13 +173,13 @@ class Repository:
         """Return the folder with the files of a commit, by their paths."""
         return self.folder / "snapshots" / commit
 
-    def cached_commits(self) -> list[str]:
+    def list_cached_commits(self) -> list[str]:
         """Return the commits with files in the cache."""
         return _names(self.folder / "snapshots")
 
-    def cached_commit(self) -> str | None:
+    def find_cached_commit(self) -> str | None:
         """Return the revision's commit when the cache was filled; None if the cache does not know it."""
-        commits = self.cached_commits()
+        commits = self.list_cached_commits()
         if is_commit(self.revision):
             return self.revision if self.revision in commits else None
         ref = self.folder / "refs" / self.revision
@@ -191,20 +191,20 @@ class Repository:
 
     def find_cached(self) -> Snapshot | None:
         """Return the cached files of the revision; None if there are none. Does not contact the hub."""
-        commit = self.cached_commit()
+        commit = self.find_cached_commit()
         return None if commit is None else self._read_cache(commit)
 
-    def cached_revisions(self) -> list[str]:
+    def list_cached_revisions(self) -> list[str]:
         """Return the branches, tags and commits with files in the cache."""
         refs = self.folder / "refs"
         named = [ref for ref in sorted(refs.rglob("*")) if ref.is_file()] if refs.is_dir() else []
         known = {ref.read_text("utf-8").strip(): str(ref.relative_to(refs)) for ref in named}
-        return [known.get(commit, commit) for commit in self.cached_commits()]
+        return [known.get(commit, commit) for commit in self.list_cached_commits()]
 
-    def _cached_snapshot(self) -> Snapshot:
-        commit = self.cached_commit()
+    def _find_cached_snapshot(self) -> Snapshot:
+        commit = self.find_cached_commit()
         if commit is None:
-            cached = self.cached_revisions()
+            cached = self.list_cached_revisions()
             what = (
                 f"the cache has {self.name} at {listing(cached)}, not at {self.revision!r}"
                 if cached

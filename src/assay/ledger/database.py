@@ -196,7 +196,7 @@ def _configure_sqlite(engine: Engine) -> None:
     """Make SQLite transactions begin where intended, instead of where the driver guesses."""
 
     @event.listens_for(engine, "connect")
-    def _connected(connection: Any, _record: Any) -> None:
+    def _configure_connection(connection: Any, _record: Any) -> None:
         connection.isolation_level = None
         connection.execute(f"PRAGMA busy_timeout = {int(_BUSY_S * 1000)}")
         _enable_write_ahead_log(connection)

@@ -12,7 +12,7 @@ from assay.core.model import ModelIdentity
 from assay.core.run import RunManifest
 from assay.core.score import Metric
 from assay.core.task import TaskSpec
-from assay.results.rows import format_metric_value
+from assay.results.rows import format_metric_value, is_perplexity
 
 _NEUTRAL_SETTINGS = frozenset(
     {
@@ -61,7 +61,8 @@ def find_result_differences(
 def _result(metric: Metric) -> str:
     counts = {"unanswered": metric.n_unanswered, "failed": metric.n_failed}
     suffix = "".join(f", {n:,} {what}" for what, n in counts.items() if n)
-    return f"{format_metric_value(metric)} of {metric.n:,}{suffix}"
+    unit = " %" if metric.is_share and metric.value is not None and not is_perplexity(metric) else ""
+    return f"{format_metric_value(metric)}{unit} (n = {metric.n:,}{suffix})"
 
 
 def find_manifest_differences(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from assay.core.errors import format_count
 from assay.core.rounding import NOT_KNOWN, format_number, format_percent
 from assay.core.run import Cost, LogFact, RunManifest, Spread
 from assay.core.score import MACRO, NO_METRIC, Metric
@@ -305,8 +306,12 @@ def format_reuse_line(manifest: RunManifest) -> str | None:
         cache: stats.get("requests_cached", 0),
         "an earlier start of this run": stats.get("requests_journaled", 0),
     }
-    parts = [f"{n:,.0f} from {where}" for where, n in known.items() if n]
-    return f"of {stats.get('requests', 0):,.0f} answers, {' and '.join(parts)}" if parts else None
+    parts = [(f"{n:,.0f}", where) for where, n in known.items() if n]
+    if not parts:
+        return None
+    (first, where), *others = parts
+    more = "".join(f", {n} from {other}" for n, other in others)
+    return f"reused {first} of {format_count(int(stats.get('requests', 0)), 'answer')} from {where}{more}"
 
 
 def format_metric_interval(metric: Metric) -> str:

@@ -50,13 +50,13 @@ class DisagreementShare(NamedTuple):
     name: str
     n: int
     n_samples: int
-    n_untold: int = 0
+    n_unknown: int = 0
     """Samples whose agreement is unknown."""
 
     def __str__(self) -> str:
-        if self.n_untold == self.n_samples:
+        if self.n_unknown == self.n_samples:
             return "agreement is unknown: the methods do not return comparable answers"
-        rest = f"; agreement is unknown for {self.n_untold:,}" if self.n_untold else ""
+        rest = f"; agreement is unknown for {self.n_unknown:,}" if self.n_unknown else ""
         return f"the methods disagree on {self.n:,} of {self.n_samples:,} samples{rest}"
 
 
@@ -67,9 +67,9 @@ def count_disagreements(manifest: RunManifest) -> list[DisagreementShare]:
         counted = [task for task in family.tasks if task.name in manifest.disagreements]
         if counted:
             n = sum(manifest.disagreements[task.name] for task in counted)
-            n_untold = sum(manifest.agreement_untold.get(task.name, 0) for task in counted)
+            n_unknown = sum(manifest.agreement_untold.get(task.name, 0) for task in counted)
             shares.append(
-                DisagreementShare(family.name, n, sum(task.n_samples for task in counted), n_untold)
+                DisagreementShare(family.name, n, sum(task.n_samples for task in counted), n_unknown)
             )
     return shares
 

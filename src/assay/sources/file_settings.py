@@ -128,8 +128,3 @@ def _quote_value(value: object) -> str:
         csv.writer(listed, lineterminator="").writerow(value)
         return shlex.quote(listed.getvalue())
     return "tab" if value == "\t" else shlex.quote(str(value))
-
-
-def format_row_count(n: int) -> str:
-    """Return a row count in words, such as `1 row`."""
-    return "1 row" if n == 1 else f"{n:,} rows"

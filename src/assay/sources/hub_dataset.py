@@ -123,15 +123,15 @@ class HubDataset:
     def default_config(self) -> str | None:
         """The config to use if the user names none; None if the repository does not declare one."""
         if not self._is_offline:
-            self._facts.default = self.configs[0] if len(self.configs) == 1 else self._declared_default()
+            self._facts.default = self.configs[0] if len(self.configs) == 1 else self._find_declared_default()
             self._write_facts()
         elif self._snapshot_configs:
-            return self._declared_default()
+            return self._find_declared_default()
         elif not self._facts.configs:
             return _ONE_CONFIG if _ONE_CONFIG in self.configs else None
         return self._facts.default
 
-    def _declared_default(self) -> str | None:
+    def _find_declared_default(self) -> str | None:
         with self._import_library() as datasets:
             default: str | None = datasets.get_dataset_default_config_name(*self._place)
             return default
@@ -199,7 +199,7 @@ class HubDataset:
 
     def n_rows(self, config: str, split: str) -> int | None:
         """Return the number of rows of a split; None if counting needs a large download."""
-        known = self._known_rows(config, split)
+        known = self._count_known_rows(config, split)
         if known is not None or self._is_offline:
             return known
         if self._builder(config).name == "parquet":
@@ -209,9 +209,9 @@ class HubDataset:
         if self._size(config, split) > _COUNTED_BYTES:
             return None
         self.tables(config, split)
-        return self._known_rows(config, split)
+        return self._count_known_rows(config, split)
 
-    def _known_rows(self, config: str, split: str) -> int | None:
+    def _count_known_rows(self, config: str, split: str) -> int | None:
         return next(facts.n_rows for facts in self.splits(config) if facts.name == split)
 
     def _paths(self, config: str, split: str) -> list[str]:

@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from assay.core.errors import AuthorError, Problem, listing, suggest_name
+from assay.core.errors import AuthorError, Problem, format_count, listing, suggest_name
 from assay.core.origin import Origin
 from assay.sources.faults import build_no_rows_error
-from assay.sources.file_settings import FileReading, FileSettings, UndecidedFile, format_row_count
+from assay.sources.file_settings import FileReading, FileSettings, UndecidedFile
 from assay.sources.json_keys import build_repeated_key_problem, find_repeated_key
 from assay.sources.jsonl import JsonLinesSource, describe_kind, explain_json_error
 from assay.sources.record import Record
@@ -178,7 +178,7 @@ class JsonSource(TextSource):
                 Problem("SOURCE-007", f"expected a table of objects; {what}", _FIX, Origin(self.path))
             )
         readings = [
-            FileReading(format_row_count(len(rows)), FileSettings(sheet=name))
+            FileReading(format_count(len(rows), "row"), FileSettings(sheet=name))
             for name, rows in tables.items()
         ]
         return UndecidedFile("SOURCE-016", what, readings, Origin(self.path))

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from xml.etree.ElementTree import ParseError
 from xml.parsers.expat import ExpatError
 
-from assay.core.errors import AuthorError, Problem, listing, suggest_name
+from assay.core.errors import AuthorError, Problem, format_count, listing, suggest_name
 from assay.core.origin import Origin
 from assay.sources.faults import (
     build_damaged_error,
@@ -19,7 +19,7 @@ from assay.sources.faults import (
     build_not_installed_error,
     build_unreadable_error,
 )
-from assay.sources.file_settings import FileReading, FileSettings, UndecidedFile, format_row_count
+from assay.sources.file_settings import FileReading, FileSettings, UndecidedFile
 from assay.sources.header import TableHead, read_table_head, require_header
 from assay.sources.record import Record
 from assay.sources.source import Report, Source
@@ -182,7 +182,7 @@ class WorkbookSource(Source):
             what = f"the workbook has {len(visible)} sheets that are not empty: "
             what += listing(sheet.name for sheet in visible)
             readings = [
-                FileReading(format_row_count(_n_rows(sheet)), FileSettings(sheet=sheet.name))
+                FileReading(format_count(_n_rows(sheet), "row"), FileSettings(sheet=sheet.name))
                 for sheet in visible[:_LISTED_SHEETS]
             ]
             raise UndecidedFile("SOURCE-016", what, readings, Origin(self.path))

@@ -59,7 +59,11 @@ def test_unknown_argument_names_the_nearest() -> None:
 
 @pytest.mark.parametrize(
     ("key", "value", "expected"),
-    [("delay_ms", "soon", "float"), ("fail_every", "1.5", "int"), ("chat", "perhaps", "bool")],
+    [
+        ("delay_ms", "soon", "a number"),
+        ("fail_every", "1.5", "an integer"),
+        ("chat", "perhaps", "true or false"),
+    ],
 )
 def test_bad_value_says_what_was_expected(key: str, value: str, expected: str) -> None:
     code, text = problem("mock", **{key: value})

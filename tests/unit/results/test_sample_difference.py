@@ -298,8 +298,8 @@ def run(folder: Path, samples: Sequence[Sample], answer: Callable[[Sample], str]
     task = more.pop("task", "t")
     rows: list[Row] = []
     for one in samples:
-        asked = make_request(task, one.id, "gen", "answer", 0, Generate(str(one.fields), Sampling()))
-        rows.append((task, one, [(asked, completion(answer(one)))]))
+        requests = make_request(task, one.id, "gen", "answer", 0, Generate(str(one.fields), Sampling()))
+        rows.append((task, one, [(requests, completion(answer(one)))]))
     scores = [score(one.id, float(answer(one) == "yes"), task, answer=answer(one)) for one in samples]
     return written(folder, manifest("m", [spec(task)], **more), scores, rows)
 
@@ -390,7 +390,7 @@ def test_what_differs_before_any_sample_comes_first(tmp_path: Path) -> None:
         ("version of torch", "none", "2"),
     ]
     (result,) = found.results
-    assert (result.what, result.a, result.b) == ("t gen accuracy", "100.0 of 3", "0.0 of 3")
+    assert (result.what, result.a, result.b) == ("t gen accuracy", "100.0 % (n = 3)", "0.0 % (n = 3)")
     assert msgspec.json.decode(msgspec.json.encode(found), type=type(found)) == found
 
 

@@ -46,11 +46,11 @@ def test_what_was_not_counted_is_not_claimed() -> None:
 def test_answers_that_were_not_asked_for_again_are_named() -> None:
     assert format_reuse_line(manifest(requests=90.0, requests_cached=0.0)) is None
     assert format_reuse_line(manifest(requests=90.0, requests_cached=60.0)) == (
-        "of 90 answers, 60 from the cache (disable it with --no-cache)"
+        "reused 60 of 90 answers from the cache (disable it with --no-cache)"
     )
     assert format_reuse_line(manifest(requests=90.0, requests_cached=60.0, requests_journaled=30.0)) == (
-        "of 90 answers, 60 from the cache (disable it with --no-cache) "
-        "and 30 from an earlier start of this run"
+        "reused 60 of 90 answers from the cache (disable it with --no-cache), "
+        "30 from an earlier start of this run"
     )
 
 

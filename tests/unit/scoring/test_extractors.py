@@ -25,9 +25,9 @@ TEXT = Sample("1", {}, Origin("a.csv"), targets=("the Seine",))
 
 
 def scored(scorer: Scorer, sample: Sample, text: str) -> Score:
-    asked = make_request("t", sample.id, "gen", "answer", 0, Generate("?", Sampling()))
+    requests = make_request("t", sample.id, "gen", "answer", 0, Generate("?", Sampling()))
     completion = Completion((Output(text, Finish.END, 1),), 1)
-    return scorer.score(sample, [AnsweredRequest(asked, Response(asked.id, asked.key, completion))])
+    return scorer.score(sample, [AnsweredRequest(requests, Response(requests.id, requests.key, completion))])
 
 
 @given(st.text(alphabet="AB 12x\n", max_size=40))

@@ -51,8 +51,8 @@ def free(*targets: str) -> Sample:
 
 
 def answered(role: str, index: int, outcome: Outcome) -> AnsweredRequest:
-    asked = make_request("task", "s1", "track", role, index, ASKS[role])
-    return AnsweredRequest(asked, Response(asked.id, asked.key, outcome))
+    requests = make_request("task", "s1", "track", role, index, ASKS[role])
+    return AnsweredRequest(requests, Response(requests.id, requests.key, outcome))
 
 
 def likelihood(total: float, tokens: int = 1, chars: int = 1, size: int | None = None) -> Likelihood:
@@ -478,10 +478,10 @@ def test_likelihoods_of_several_right_options_say_that_any_counts() -> None:
 
 
 def test_the_question_that_was_asked_helps_to_read_the_reply() -> None:
-    asked = make_request("task", "s1", "gen", "answer", 0, Generate("Who won Super Bowl 50?", Sampling()))
+    requests = make_request("task", "s1", "gen", "answer", 0, Generate("Who won Super Bowl 50?", Sampling()))
     text = "The Denver Broncos won Super Bowl 50."
-    response = Response(asked.id, asked.key, Completion((Output(text, Finish.END, 8),), 5))
+    response = Response(requests.id, requests.key, Completion((Output(text, Finish.END, 8),), 5))
     scorer = GeneratedAnswer()
-    assert scorer.score(free("Denver Broncos"), [AnsweredRequest(asked, response)]).value == 1.0
+    assert scorer.score(free("Denver Broncos"), [AnsweredRequest(requests, response)]).value == 1.0
     listed = scorer.finish().judged_by
     assert listed == {("task", "gen", name) for name in ("accuracy", "exact", "contains")}

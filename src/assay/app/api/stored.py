@@ -20,7 +20,7 @@ from assay.app.rescore import rescore as rescore_run
 from assay.app.scorer_selection import ScoringChoices
 from assay.app.settings import resolve_settings
 from assay.app.stored_runs import find_run
-from assay.core.errors import Problem, UsageError, listing, suggest_name
+from assay.core.errors import Problem, UsageError, explain_type_error, listing, suggest_name
 from assay.results.read import StoredRun
 
 
@@ -90,7 +90,7 @@ def rescore_folder(run: Path, choices: Mapping[str, Any]) -> RescoreResult:
     try:
         chosen = msgspec.convert(given, ScoringChoices)
     except msgspec.ValidationError as error:
-        raise UsageError(Problem("USAGE-001", str(error), "correct the value")) from error
+        raise UsageError(Problem("USAGE-001", explain_type_error(error), "correct the value")) from error
     # An offline run is also scored offline, which seals the thread.
     return run_off_loop(
         lambda: rescore_run(run, chosen, label=label, offline=offline, allowed=allowed), must_leave=True

@@ -9,7 +9,7 @@ import msgspec
 
 from assay.app.run_names import short_name, slug
 from assay.app.team.messages import Check, CheckedTask, CheckPassed
-from assay.app.team.plan import AskedSettings, make_plan, require_no_secrets
+from assay.app.team.plan import EvaluationSettings, make_plan, require_no_secrets
 from assay.app.team.team import Team
 from assay.app.team.texts import BoundedText
 from assay.app.team.worker import get_log_path
@@ -32,7 +32,7 @@ class EvaluationRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     """The name of a registered model. The owner may also use any value of `--model`."""
     datasets: Annotated[tuple[BoundedText, ...], msgspec.Meta(min_length=1, max_length=200)]
     """Names of registered datasets; they become one run."""
-    settings: AskedSettings = AskedSettings()
+    settings: EvaluationSettings = EvaluationSettings()
     judge: BoundedText | None = None
     """A registered model that grades answers, if the datasets need one."""
     priority: Annotated[int, msgspec.Meta(ge=-10, le=10)] = 0

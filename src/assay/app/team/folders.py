@@ -10,12 +10,12 @@ from assay.app.benchmarks import get_source
 from assay.app.dataset_list import ListedDataset, list_folder_datasets, list_folder_tables
 from assay.app.dialects import TABLE, detect_dialect
 from assay.app.run_names import slug
-from assay.app.team.messages import FoundDataset, FoundDatasets
+from assay.app.team.messages import FolderDataset, FolderDatasets
 from assay.app.team.settings import TeamSettings
 from assay.core.errors import AssayError, AuthorError, Problem
 
 
-def find_datasets(settings: TeamSettings) -> FoundDatasets:
+def find_datasets(settings: TeamSettings) -> FolderDatasets:
     """Return all datasets, each with a unique name, and problems of unreadable folders."""
     listed: dict[str, tuple[Path, ListedDataset]] = {}
     problems: list[Problem] = []
@@ -37,9 +37,9 @@ def find_datasets(settings: TeamSettings) -> FoundDatasets:
             if not _is_inside(_extract_path(one.name), (settings.home, settings.runs_dir)):
                 listed.setdefault(one.name, (folder, one))
     names = _names(list(listed.values()))
-    return FoundDatasets(
+    return FolderDatasets(
         tuple(
-            FoundDataset(names[place], place, one.dialect, one.about, one.metrics, one.headline)
+            FolderDataset(names[place], place, one.dialect, one.about, one.metrics, one.headline)
             for place, (_, one) in listed.items()
         ),
         tuple(problems),

@@ -105,7 +105,7 @@ class CheckPassed(msgspec.Struct, frozen=True, tag=True):
     tasks: tuple[CheckedTask, ...]
 
 
-class FoundDataset(msgspec.Struct, frozen=True):
+class FolderDataset(msgspec.Struct, frozen=True):
     """A dataset in a folder."""
 
     name: str
@@ -116,15 +116,15 @@ class FoundDataset(msgspec.Struct, frozen=True):
     headline: str | None
 
 
-class FoundDatasets(msgspec.Struct, frozen=True, tag=True):
+class FolderDatasets(msgspec.Struct, frozen=True, tag=True):
     """The datasets of the owner's folders."""
 
-    datasets: tuple[FoundDataset, ...]
+    datasets: tuple[FolderDataset, ...]
     problems: tuple[Problem, ...]
     """Why some folders, or parts of them, could not be read."""
 
 
-Event: TypeAlias = EvaluationProgress | Done | Stopped | OrderFailed | CheckPassed | FoundDatasets
+Event: TypeAlias = EvaluationProgress | Done | Stopped | OrderFailed | CheckPassed | FolderDatasets
 
 decode_order = msgspec.json.Decoder(Order).decode
 decode_event = msgspec.json.Decoder(Event).decode

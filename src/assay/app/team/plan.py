@@ -19,7 +19,7 @@ from assay.core.secrets import is_secret_name
 from assay.core.team import RegisteredDataset, RegisteredModel
 
 
-class AskedSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class EvaluationSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The settings of `assay run` that a request may choose: none of them is a path."""
 
     method: tuple[Method, ...] | None = None
@@ -79,7 +79,7 @@ class EvaluationPlan(msgspec.Struct, frozen=True):
 def make_plan(
     model: RegisteredModel,
     datasets: Sequence[RegisteredDataset],
-    request: AskedSettings,
+    request: EvaluationSettings,
     *,
     judge: RegisteredModel | None,
     of_server: Mapping[str, Any],

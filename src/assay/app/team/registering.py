@@ -11,16 +11,16 @@ from assay.app.team.messages import (
     Check,
     CheckedTask,
     CheckPassed,
-    FoundDataset,
-    FoundDatasets,
+    FolderDataset,
+    FolderDatasets,
     ListFolders,
     TryModel,
 )
-from assay.app.team.plan import AskedSettings, build_model_settings, make_plan, require_no_secrets
+from assay.app.team.plan import EvaluationSettings, build_model_settings, make_plan, require_no_secrets
 from assay.app.team.settings import FILE, DatasetDescription
 from assay.app.team.team import Team
 from assay.backends.registry import BACKENDS
-from assay.core.errors import AuthorError, Problem, UsageError, listing, suggest_name
+from assay.core.errors import AuthorError, Problem, UsageError, explain_type_error, listing, suggest_name
 from assay.core.names import compose_name
 from assay.core.origin import Origin
 from assay.core.roles import Bearer
@@ -59,7 +59,7 @@ def register_model(team: Team, model: RegisteredModel, by: Bearer) -> Registered
 def register_folders(team: Team) -> tuple[Problem, ...]:
     """Register the datasets of the owner's folders; return problems with some of them."""
     listed = team.asker.ask(ListFolders(team.settings))
-    assert isinstance(listed, FoundDatasets)
+    assert isinstance(listed, FolderDatasets)
     descriptions = dict(team.settings.dataset)
     uploads = {one.name for one in team.datasets.every() if one.provenance is Provenance.UPLOAD}
     problems, datasets = list(listed.problems), []
@@ -85,14 +85,14 @@ def preview_dataset(team: Team, dataset: RegisteredDataset) -> tuple[CheckedTask
     settings = team.settings
     of_server = {} if settings.data_root is None else {"data_root": settings.data_root}
     plan = make_plan(
-        RegisteredModel("mock", "mock"), [dataset], AskedSettings(), judge=None, of_server=of_server
+        RegisteredModel("mock", "mock"), [dataset], EvaluationSettings(), judge=None, of_server=of_server
     )
     checked = team.asker.ask(Check(plan, settings.allow_python, n_rows=_ROWS))
     assert isinstance(checked, CheckPassed)
     return checked.tasks
 
 
-def _dataset(one: FoundDataset, description: DatasetDescription) -> RegisteredDataset:
+def _dataset(one: FolderDataset, description: DatasetDescription) -> RegisteredDataset:
     return RegisteredDataset(
         one.name,
         one.place,
@@ -137,7 +137,7 @@ def _check_settings(name: str, description: DatasetDescription) -> None:
     try:
         msgspec.convert(description.settings, RunSettings)
     except msgspec.ValidationError as error:
-        what = f"[dataset.{name}] has a wrong value: {error}"
+        what = f"[dataset.{name}] has a wrong value: {explain_type_error(error)}"
         raise UsageError(Problem("TEAM-052", what, "correct the value", Origin(FILE))) from error
 
 

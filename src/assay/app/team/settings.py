@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import msgspec
 
 from assay.app.benchmarks import get_source
-from assay.core.errors import Problem, UsageError, listing, suggest_name
+from assay.core.errors import Problem, UsageError, explain_type_error, listing, suggest_name
 from assay.core.origin import Origin
 
 FILE = "assay-team.toml"
@@ -104,7 +104,7 @@ def resolve_team_settings(flags: Mapping[str, Any], folder: Path) -> TeamSetting
         try:
             converted[name] = msgspec.convert(value, _KINDS[name])
         except msgspec.ValidationError as error:
-            what = f"setting {name!r} is {value!r}: {error}"
+            what = f"setting {name!r} is {value!r}: {explain_type_error(error)}"
             raise UsageError(Problem("TEAM-050", what, "correct the value", Origin(FILE))) from error
     defaults = _make_paths_absolute(msgspec.structs.asdict(TeamSettings()), Path.cwd())
     settings = TeamSettings(**defaults | converted)
@@ -128,17 +128,17 @@ def _from_file(path: Path) -> dict[str, Any]:
 def _make_paths_absolute(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Return settings whose paths do not depend on the working folder; values of wrong types are kept."""
 
-    def placed(path: Any) -> Any:
+    def make_absolute(path: Any) -> Any:
         is_path = isinstance(path, str) and get_source(path) is None
         return str((folder / path).absolute()) if is_path else path
 
     absolute = dict(values)
     for name in _PATHS:
         if name in absolute:
-            absolute[name] = placed(absolute[name])
+            absolute[name] = make_absolute(absolute[name])
     for name in _FOLDERS:
         if isinstance(absolute.get(name), list | tuple):
-            absolute[name] = [placed(path) for path in absolute[name]]
+            absolute[name] = [make_absolute(path) for path in absolute[name]]
     if isinstance(database := absolute.get("database"), str) and "://" not in database:
-        absolute["database"] = placed(database)
+        absolute["database"] = make_absolute(database)
     return absolute

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from assay.app.team.messages import Check
-from assay.app.team.plan import AskedSettings, make_plan
+from assay.app.team.plan import EvaluationSettings, make_plan
 from assay.app.team.registering import check_name
 from assay.app.team.team import Team
 from assay.core.disk_space import reporting_disk_full
@@ -82,7 +82,7 @@ def delete_upload(team: Team, name: str) -> None:
 def _check(team: Team, dataset: RegisteredDataset) -> None:
     path = Path(dataset.place)
     here = msgspec.structs.replace(dataset, place=path.name)
-    plan = make_plan(RegisteredModel("mock", "mock"), [here], AskedSettings(), judge=None, of_server={})
+    plan = make_plan(RegisteredModel("mock", "mock"), [here], EvaluationSettings(), judge=None, of_server={})
     team.asker.ask(
         Check(
             plan,

@@ -210,7 +210,7 @@ class LocalModel:
     def _thinking_notes(self) -> Iterator[str]:
         """Yield notes about requested thinking that changed nothing."""
         if needs_no_switch(self._thinking, self._template):
-            yield f"{self._name}: the chat template knows no thinking, so --thinking off changed nothing"
+            yield f"{self._name}: no thinking in its chat template, so --thinking off has no effect"
         if self._thinking is None or "_thoughts" not in self.__dict__:
             return
         counts, is_on = self._thoughts.counts, self._thinking.is_on

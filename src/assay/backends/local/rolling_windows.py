@@ -145,7 +145,7 @@ def find_token_starts(offsets: Sequence[Offset], boundary: int) -> tuple[int, ..
 def _stretches(windows: Sequence[Window], offsets: Sequence[Offset], n_leading: int) -> Iterator[Offset]:
     """Yield start and end of scored characters; windows that continue each other form one stretch."""
     done = 0
-    for first, after in _scored_runs(windows):
+    for first, after in _find_scored_runs(windows):
         # Tokens can share a character, if its bytes are separate tokens: it is counted once.
         begin = max(done, offsets[first - n_leading][0])
         done = max(done, offsets[after - 1 - n_leading][1])
@@ -153,7 +153,7 @@ def _stretches(windows: Sequence[Window], offsets: Sequence[Offset], n_leading: 
             yield begin, done
 
 
-def _scored_runs(windows: Sequence[Window]) -> Iterator[tuple[int, int]]:
+def _find_scored_runs(windows: Sequence[Window]) -> Iterator[tuple[int, int]]:
     first, after = windows[0].first_scored, windows[0].end
     for window in windows[1:]:
         if window.first_scored != after:

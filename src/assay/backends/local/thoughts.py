@@ -140,7 +140,7 @@ def choose_switches(thinking: Thinking | None, template: str | None, name: str) 
         return {**switches, _EFFORT: thinking.effort}
     if marks is None and not switches and _EFFORT not in variables:
         raise thinking_error(
-            f"the chat template of {name} knows no thinking: it has none of the variables "
+            f"the chat template of {name} does not support thinking: it has none of the variables "
             f"{', '.join((*_SWITCHES, _EFFORT))} and no marks such as <think>"
         )
     if thinking.budget is not None:

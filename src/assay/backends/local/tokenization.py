@@ -199,7 +199,7 @@ class Tokenization:
             encoded = context if isinstance(context, Failure) else EncodedSpan(context, len(context))
         if isinstance(encoded, Failure):
             return []
-        return self.name_tokens(encoded.ids, _scored_places(encoded))
+        return self.name_tokens(encoded.ids, _find_scored_places(encoded))
 
     def name_tokens(self, ids: Sequence[int], scored: Container[int] = ()) -> list[Token]:
         """Return tokens with their texts; `scored` are positions among them."""
@@ -359,7 +359,7 @@ def _find_ending(text: EncodedText, ask: Labels, rendered: RenderedPrompt) -> La
     return LabelledEnding(rendered.text, is_whole=True, is_templated=rendered.is_templated, labels=ask.labels)
 
 
-def _scored_places(encoded: EncodedSpan | EncodedWindows) -> set[int]:
+def _find_scored_places(encoded: EncodedSpan | EncodedWindows) -> set[int]:
     """Return the positions of the scored tokens."""
     if isinstance(encoded, EncodedSpan):
         return set(range(encoded.first_scored, len(encoded.ids)))

@@ -36,14 +36,14 @@ class NodeProxy:
     """Starts a worker's process, and ends it."""
 
     def __init__(
-        self, node: str, command: Sequence[str], setup: bytes, around: Mapping[str, str], folder: str
+        self, node: str, command: Sequence[str], setup: bytes, environment: Mapping[str, str], folder: str
     ) -> None:
         """`folder`: the run's working directory; the worker uses it too, if it exists on its node."""
         self._node = node
         self._received: SimpleQueue[bytes | WorkerDied] = SimpleQueue()
         self._process = WorkerProcess(
             [sys.executable, *command],
-            {**os.environ, **around, "PYTHONPATH": python_path()},
+            {**os.environ, **environment, "PYTHONPATH": python_path()},
             self._received.put,
             folder if Path(folder).is_dir() else None,
         )

@@ -41,7 +41,7 @@ class WorkersBackend:
 
     def identity(self) -> ModelIdentity:
         """Return the model's identity: the number of workers changes no answer."""
-        return self._opened_model.identity
+        return self._model_of_run.identity
 
     def run(self, requests: Iterable[Request]) -> Iterator[Response]:
         """Distribute requests to the workers and yield their answers."""
@@ -77,7 +77,7 @@ class WorkersBackend:
 
     def notes(self) -> Sequence[str]:
         """Return the notes of the workers' models, and whether workers differ or were lost."""
-        notes = (*self._dispatcher.notes, *self._versions.notes(self._opened_model.versions))
+        notes = (*self._dispatcher.notes, *self._versions.notes(self._model_of_run.versions))
         lost = self._dispatcher.n_deaths
         if not lost:
             return notes
@@ -93,11 +93,11 @@ class WorkersBackend:
         self._model.close()
 
     @cached_property
-    def _opened_model(self) -> OpenedModel:
+    def _model_of_run(self) -> OpenedModel:
         """Return the run's model, determined once: its files may change during the run."""
         return describe_opened_model(self._model)
 
     def _refusal(self, up: WorkerReady) -> BackendError | None:
         """Return the error of a worker whose model differs from the run's."""
         self._versions.take(up.node, up.model.versions)
-        return find_model_difference(self._opened_model, up.model, up.node)
+        return find_model_difference(self._model_of_run, up.model, up.node)

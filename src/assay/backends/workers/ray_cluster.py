@@ -65,13 +65,13 @@ class RayCluster:
         return bool(read_maximum is not None and read_maximum())
 
     def start_proxy(
-        self, share: Share, command: Sequence[str], setup: bytes, around: dict[str, str]
+        self, share: Share, command: Sequence[str], setup: bytes, environment: dict[str, str]
     ) -> RayNodeProxy:
         """Start a proxy with its worker on any node with enough resources; does not wait."""
         placed = self._proxy_class.options(
             num_cpus=share.num_cpus, num_gpus=share.num_gpus, scheduling_strategy="SPREAD"
         )
-        return RayNodeProxy(self._ray, placed.remote(tuple(command), setup, around, os.getcwd()))
+        return RayNodeProxy(self._ray, placed.remote(tuple(command), setup, environment, os.getcwd()))
 
     def leave(self) -> None:
         """Leave the cluster; a cluster started for this run ends."""

@@ -53,7 +53,7 @@ class RayWorkerGroup:
         address: str | None,
         command: Sequence[str],
         setup: Callable[[], bytes],
-        around: Mapping[str, str],
+        environment: Mapping[str, str],
         *,
         n: int | None,
         num_gpus: float | None,
@@ -62,15 +62,15 @@ class RayWorkerGroup:
     ) -> None:
         """Store the workers' settings; the cluster is joined when the first worker is needed.
 
-        `command`: arguments for Python on every node; `setup`: returns the first message to it; `around`:
-        environment variables besides those of the node. `n`: maximum number of workers. `uses_gpu`: whether
-        the model can use a GPU.
+        `command`: arguments for Python on every node; `setup`: returns the first message to it;
+        `environment`: variables besides those of the node. `n`: maximum number of workers.
+        `uses_gpu`: whether the model can use a GPU.
         """
         require_ray(address)
         self._address = address
         self._command = command
         self._setup = setup
-        self._around = around
+        self._environment = environment
         self._n = n
         self._num_gpus = num_gpus
         self._num_cpus = num_cpus
@@ -183,11 +183,11 @@ class RayWorkerGroup:
         raise BackendError(Problem("WORKER-007", what, fix))
 
     def _surroundings(self) -> dict[str, str]:
-        around = {"OMP_NUM_THREADS": str(self._share.n_threads), **self._around}
+        environment = {"OMP_NUM_THREADS": str(self._share.n_threads), **self._environment}
         if not self._share.num_gpus:
             # A GPU that was not requested belongs to others.
-            around[VISIBLE] = ""
-        return around
+            environment[VISIBLE] = ""
+        return environment
 
     # --- reports from proxies ---
 

@@ -58,7 +58,7 @@ class Task(ABC):
     DOWNLOAD_OPTIONS: Any = None
     """Arguments for reading them, such as a delimiter."""
 
-    _around: ClassVar[TaskEnvironment]
+    _environment: ClassVar[TaskEnvironment]
     """Set on the classes that one file imports."""
     dataset: Any
     """Maps a split to its rows."""
@@ -78,7 +78,7 @@ class Task(ABC):
 
     def load(self, data_dir: str | None = None, cache_dir: str | None = None) -> None:
         """Load all splits; an author can override this."""
-        self._around.load(self, data_dir)
+        self._environment.load(self, data_dir)
 
     def n_shot(self) -> int:
         """Return the number of solved examples before a question."""
@@ -172,7 +172,7 @@ class ClassicTask(Task):
         self, data_dir: str | None = None, cache_dir: str | None = None, download_mode: Any = None
     ) -> None:
         """Load all splits; an author can override this. Nothing is downloaded."""
-        self._around.load(self, data_dir)
+        self._environment.load(self, data_dir)
 
     def should_decontaminate(self) -> bool:
         """Return whether to search documents in training data, which Assay does not do."""
@@ -220,7 +220,7 @@ class MultipleChoiceTask(ClassicTask):
 
     def aggregation(self) -> dict[str, Callable[[list[Any]], Any]]:
         """Return the mean for both metrics."""
-        average = self._around.aggregations["mean"]
+        average = self._environment.aggregations["mean"]
         return {"acc": average, "acc_norm": average}
 
     def higher_is_better(self) -> dict[str, bool]:
@@ -265,7 +265,7 @@ class PerplexityTask(ClassicTask):
 
     def aggregation(self) -> dict[str, Callable[[list[Any]], Any]]:
         """Return the ratios of the sums."""
-        known = self._around.aggregations
+        known = self._environment.aggregations
         return {
             "word_perplexity": known["weighted_perplexity"],
             "byte_perplexity": known["weighted_perplexity"],
@@ -298,16 +298,16 @@ BUILTIN_CONTEXTS = (Task.fewshot_context, ClassicTask.fewshot_context)
 """The implementations of `fewshot_context` that are not an author's own."""
 
 
-def build_base_modules(around: TaskEnvironment) -> tuple[dict[str, Any], dict[str, Any]]:
+def build_base_modules(environment: TaskEnvironment) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the contents of both systems' `base` modules for files loaded in this environment."""
 
     def bound(cls: Any, *extended: Any) -> Any:
         name = cls.__name__.removeprefix("Classic")
-        return type(name, (cls, *extended), {"_around": around, "__doc__": cls.__doc__})
+        return type(name, (cls, *extended), {"_environment": environment, "__doc__": cls.__doc__})
 
     leap = {"Task": bound(Task), "rf": rf}
     task = bound(ClassicTask)
-    classic = {"Task": task, "rf": classic_rf, "mean": around.aggregations["mean"]}
+    classic = {"Task": task, "rf": classic_rf, "mean": environment.aggregations["mean"]}
     shared = {
         "MultipleChoiceTask": bound(MultipleChoiceTask, task),
         "PerplexityTask": bound(PerplexityTask, task),

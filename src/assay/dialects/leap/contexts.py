@@ -62,7 +62,7 @@ class Contexts:
             raise NotTextError("description", self.description)
         self.is_own = type(task).fewshot_context not in BUILTIN_CONTEXTS
         """Whether the author's own code builds contexts."""
-        self._drawn: list[Any] = []
+        self._build_view: list[Any] = []
         """What the shared generator of faithful mode gave to the documents so far: examples, or texts."""
 
     def of(self, number: int, doc: Any, shots: int | None = None) -> Context:
@@ -87,13 +87,13 @@ class Contexts:
     def _draw_shared(self, number: int) -> Any:
         """Return the shared generator's draw for a document; earlier documents are drawn first."""
         draw_next = self._build_own_context if self.is_own else self._draw_examples
-        while len(self._drawn) <= number:
-            at = len(self._drawn)
+        while len(self._build_view) <= number:
+            at = len(self._build_view)
             # Reserve its place even if the author's code raises: the error belongs to this document only.
-            self._drawn.append(None)
+            self._build_view.append(None)
             doc = copy_data(self._docs[at])
-            self._drawn[at] = draw_next(at, doc, self._drawing.n_shots, self._drawing.shared)
-        return self._drawn[number]
+            self._build_view[at] = draw_next(at, doc, self._drawing.n_shots, self._drawing.shared)
+        return self._build_view[number]
 
     def _messages(self, doc: Any, examples: Sequence[Any]) -> tuple[Message, ...] | None:
         solved = [(asked, answered.strip()) for asked, answered in render_examples(self._task, examples)]

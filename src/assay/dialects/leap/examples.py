@@ -40,7 +40,7 @@ def choose_examples(task: Task, doc: Any, k: int, rnd: random.Random) -> list[An
     """Return k examples for a document; draws nothing for 0."""
     if not k:
         return []
-    faithful = task._around.is_faithful
+    faithful = task._environment.is_faithful
     answers = _AnswerCheck(task, doc)
     if not task.has_training_docs():
         pool, split = _other_docs(task)

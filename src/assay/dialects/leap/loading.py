@@ -70,21 +70,21 @@ class LoadedTask(NamedTuple):
 class TaskFiles:
     """The files of one folder, run when needed; each can import the others."""
 
-    def __init__(self, folder: Path, around: TaskEnvironment) -> None:
+    def __init__(self, folder: Path, environment: TaskEnvironment) -> None:
         self.folder = folder
-        leap, classic = build_base_modules(around)
+        leap, classic = build_base_modules(environment)
         self._modules = AuthorModules(
             PACKAGE,
             {
                 f"{PACKAGE}.base": leap,
-                f"{PACKAGE}.metrics": around.aggregations,
+                f"{PACKAGE}.metrics": environment.aggregations,
                 f"{PACKAGE}.utils": UTILITIES,
                 "lm_eval.base": classic,
-                "lm_eval.metrics": around.aggregations,
+                "lm_eval.metrics": environment.aggregations,
                 "lm_eval.utils": UTILITIES,
             },
             folder=folder,
-            ambient={**leap, **around.aggregations, **UTILITIES},
+            ambient={**leap, **environment.aggregations, **UTILITIES},
             extendable=(f"{PACKAGE}.metrics", f"{PACKAGE}.utils"),
             aliases=_ALIASES,
             code=CODE,

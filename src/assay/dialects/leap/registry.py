@@ -80,18 +80,18 @@ class TaskSelection(NamedTuple):
     notes: tuple[str, ...]
 
 
-def find_tasks(name: str, around: TaskEnvironment) -> TaskSelection:
+def find_tasks(name: str, environment: TaskEnvironment) -> TaskSelection:
     """Return the tasks of `file.py`, `file.py::Class`, `folder`, `folder:names`."""
     named = TaskName.of(name)
     if named.path.is_dir():
-        return _find_folder_tasks(named, around)
-    return _find_file_tasks(named, around)
+        return _find_folder_tasks(named, environment)
+    return _find_file_tasks(named, environment)
 
 
-def list_registered(folder: Path, around: TaskEnvironment) -> list[RegisteredDataset]:
+def list_registered(folder: Path, environment: TaskEnvironment) -> list[RegisteredDataset]:
     """Return the datasets in a folder's registry; empty without a registry."""
     place = find_task_folder(folder)
-    files = None if place is None else TaskFiles(place, around)
+    files = None if place is None else TaskFiles(place, environment)
     if files is None or not (entries := _read_entries(folder, files)):
         return []
     tasks = _Collection(files, entries).tasks
@@ -108,14 +108,14 @@ def list_registered(folder: Path, around: TaskEnvironment) -> list[RegisteredDat
     ]
 
 
-def _find_folder_tasks(named: TaskName, around: TaskEnvironment) -> TaskSelection:
+def _find_folder_tasks(named: TaskName, environment: TaskEnvironment) -> TaskSelection:
     place = find_task_folder(named.path)
     if place is None:
         what = "no file in the folder defines a Task class"
         raise AuthorError(
             Problem("LEAP-002", what, "pass the folder of the task files", Origin(str(named.path)))
         )
-    files = TaskFiles(place, around)
+    files = TaskFiles(place, environment)
     entries = _read_entries(named.path, files)
     collection = _Collection(files, entries)
     known = list(collection.tasks)
@@ -132,9 +132,9 @@ def _find_folder_tasks(named: TaskName, around: TaskEnvironment) -> TaskSelectio
     return TaskSelection(tasks, tuple(notes))
 
 
-def _find_file_tasks(named: TaskName, around: TaskEnvironment) -> TaskSelection:
+def _find_file_tasks(named: TaskName, environment: TaskEnvironment) -> TaskSelection:
     path = named.path
-    files = TaskFiles(path.parent, around)
+    files = TaskFiles(path.parent, environment)
     entries = _read_entries(path.parent, files)
     classes = files.classes(path)
     if named.class_name is not None:

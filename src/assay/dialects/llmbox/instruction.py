@@ -85,7 +85,7 @@ def compile_instruction(text: Any, env: Environment) -> Render:
     if is_jinja:
         literals = find_literal_fields(env, text) if is_strict else frozenset[str]()
 
-        def filled(values: Mapping[str, Any]) -> str:
+        def fill(values: Mapping[str, Any]) -> str:
             _check_bare_fields(bare, values)
             for name in literals:
                 _check_literal(name, values)
@@ -97,10 +97,10 @@ def compile_instruction(text: Any, env: Environment) -> Render:
                     raise _build_missing_error(match[1], values) from error
                 raise InstructionError(f"its line {error.line or 1}: {error.what}") from error
 
-        return filled
+        return fill
     has_specs = any(spec for _, _, spec, _ in _parse_format(text))
 
-    def formatted(values: Mapping[str, Any]) -> str:
+    def format_values(values: Mapping[str, Any]) -> str:
         _check_bare_fields(bare, values)
         try:
             return _BoundedFormatter().vformat(text, (), values) if has_specs else text.format_map(values)
@@ -111,7 +111,7 @@ def compile_instruction(text: Any, env: Environment) -> Render:
         except Exception as error:  # `{x.y}` and `{x:5}` call methods of values in the row
             raise InstructionError(describe_exception(error)) from error
 
-    return formatted
+    return format_values
 
 
 def _is_constant(template: Template, text: str) -> bool:

@@ -32,7 +32,7 @@ def select_subsets(
             notes.append(f"categorized_subsets has no effect: load_args names one subset, {own!r}")
         # The loader takes it from load_args. The original uses only the dataset's name for such a task.
         return [None]
-    known = _known_subsets(loaded, load_args, arguments, raw_data)
+    known = _list_subsets(loaded, load_args, arguments, raw_data)
     if known:
         _check_subset_names(loaded, categories or {}, banned, known, notes)
     selected = select_parts(
@@ -77,7 +77,7 @@ def _check_subset_names(
     problems.raise_if_any()
 
 
-def _known_subsets(
+def _list_subsets(
     loaded: LoadedClass, load_args: Any, arguments: ClassArguments, raw_data: RawData
 ) -> Sequence[str]:
     try:

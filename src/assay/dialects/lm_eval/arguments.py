@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from assay.core.errors import Problem, UsageError, listing, suggest_name
+from assay.core.errors import Problem, UsageError, explain_type_error, listing, suggest_name
 from assay.dialects.lm_eval.config import GENERATE_UNTIL, LENGTH_KEYS
 from assay.dialects.lm_eval.selection import SelectedTask
 from assay.dialects.lm_eval.task_files import TaskConfig
@@ -93,7 +93,7 @@ def read_task_arguments(given: Mapping[str, str]) -> TaskArguments:
         return msgspec.convert(values, TaskArguments, strict=False)
     except msgspec.ValidationError as error:
         raise UsageError(
-            Problem(CODE, f"--dataset-arg of a task file: {error}", "correct the value")
+            Problem(CODE, f"--dataset-arg of a task file: {explain_type_error(error)}", "correct the value")
         ) from error
 
 

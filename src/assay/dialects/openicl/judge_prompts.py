@@ -51,12 +51,12 @@ def render_judge_prompt(
         known = fields.get(REFERENCE)
         values[REFERENCE] = values[_GOLD[0]] if known is None else str(known)
 
-    def filled(text: str) -> str:
+    def fill(text: str) -> str:
         return _HOLE.sub(lambda hole: values.get(hole[1], ""), text)
 
     if isinstance(shown, str):
-        return filled(shown)
-    return tuple(Message(message.role, filled(message.text)) for message in shown)
+        return fill(shown)
+    return tuple(Message(message.role, fill(message.text)) for message in shown)
 
 
 def _fill_prompt_column(value: Any, columns: Mapping[str, Any]) -> Any:

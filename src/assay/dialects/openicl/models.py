@@ -346,7 +346,7 @@ class _ModelReader:
         if family == "vllm_service":
             self._read_decoding(given)
         elif family == "openai_service":
-            given |= self._added_fields()
+            given |= self._collect_extra_fields()
             self._decoding_of_service(given)
             self._set_extra_fields(given)
         else:
@@ -398,7 +398,7 @@ class _ModelReader:
             scored = {**json.loads(whole), "max_tokens": length, "stream": False}
             self._faithful_args["scoring_fields"] = json.dumps(scored)
 
-    def _added_fields(self) -> dict[str, Any]:
+    def _collect_extra_fields(self) -> dict[str, Any]:
         """Return the additional request fields of an OpenCompass config."""
         found: dict[str, dict[str, Any]] = {}
         for name in ("openai_extra_kwargs", "extra_body"):

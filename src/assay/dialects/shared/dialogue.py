@@ -29,7 +29,7 @@ class RoleMarks(NamedTuple):
 
     begin: str
     """The start of the whole text."""
-    around: Mapping[Role, tuple[str, str]]
+    by_role: Mapping[Role, tuple[str, str]]
     """The texts before and after a turn of each role."""
     end: str = ""
     """The text after the last turn, if the text includes the answer."""
@@ -43,10 +43,10 @@ class RoleMarks(NamedTuple):
         return f"{self._before('assistant')}{begun}"
 
     def _before(self, role: Role) -> str:
-        return self.around.get(role, ("", ""))[0]
+        return self.by_role.get(role, ("", ""))[0]
 
     def _after(self, role: Role) -> str:
-        return self.around.get(role, ("", ""))[1]
+        return self.by_role.get(role, ("", ""))[1]
 
 
 class DialogueOpening(NamedTuple):
@@ -111,7 +111,7 @@ class Dialogue:
 
         `values` and each shot contain the record's fields; a shot's answer is in the answer field.
         """
-        return self._chat_opening(values, shots) if chat else self._text_opening(values, shots)
+        return self._render_chat_opening(values, shots) if chat else self._text_opening(values, shots)
 
     def render_turns_with_answer(self, values: Mapping[str, Any]) -> list[tuple[Role, str]]:
         """Render every turn completely; `values` contains the answer field."""
@@ -122,7 +122,7 @@ class Dialogue:
         turns = self.render_turns_with_answer(values)
         return _join_turns(turns) if self._marks is None else self._marks.text(turns)
 
-    def _marked_opening(
+    def _render_marked_opening(
         self, marks: RoleMarks, values: Mapping[str, Any], shots: Sequence[Mapping[str, Any]]
     ) -> DialogueOpening:
         chunks = [marks.begin]
@@ -139,8 +139,8 @@ class Dialogue:
 
     def _text_opening(self, values: Mapping[str, Any], shots: Sequence[Mapping[str, Any]]) -> DialogueOpening:
         if self._marks is not None:
-            return self._marked_opening(self._marks, values, shots)
-        head = "".join([self._solved_text(shot) + SHOT_SEPARATOR for shot in shots])
+            return self._render_marked_opening(self._marks, values, shots)
+        head = "".join([self._render_solved_text(shot) + SHOT_SEPARATOR for shot in shots])
         turns, reply = self._render_turns(values)
         body = head + _join_turns(turns)
         whole = body if reply is None else f"{body}\n{reply}"
@@ -153,12 +153,14 @@ class Dialogue:
             generation = verbatim
         return DialogueOpening(context, joiner, None, generation, verbatim)
 
-    def _solved_text(self, values: Mapping[str, Any]) -> str:
+    def _render_solved_text(self, values: Mapping[str, Any]) -> str:
         turns, reply = self._render_turns(values)
         text = _join_turns(turns) if reply is None else f"{_join_turns(turns)}\n{reply}"
         return f"{text}{_find_joiner(text)}{values[self.answer_field]}"
 
-    def _chat_opening(self, values: Mapping[str, Any], shots: Sequence[Mapping[str, Any]]) -> DialogueOpening:
+    def _render_chat_opening(
+        self, values: Mapping[str, Any], shots: Sequence[Mapping[str, Any]]
+    ) -> DialogueOpening:
         messages: list[Message] = []
         for shot in shots:
             turns, reply = self._render_turns(shot)

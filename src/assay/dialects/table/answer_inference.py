@@ -27,7 +27,7 @@ from assay.dialects.table.column_words import (
 from assay.dialects.table.columns import Column, is_empty
 from assay.dialects.table.evidence import Evidence, find_named_answers
 from assay.dialects.table.meta import TableMeta
-from assay.dialects.table.readings import AmbiguousTableError, Reading
+from assay.dialects.table.readings import AmbiguousTableError, TableReading
 
 _MOST_CLASSES = 10
 _ROWS_PER_CLASS = 4
@@ -73,7 +73,7 @@ def reject_programs(table: Evidence) -> None:
         prompt = next((c.name for c in table.free() if table.role(c) in ("question", "statement")), None)
         inputs = None if prompt is None else (prompt,)
         readings = [
-            Reading("save the replies without scoring", TableMeta(input_columns=inputs, no_answers=True))
+            TableReading("save the replies without scoring", TableMeta(input_columns=inputs, no_answers=True))
         ]
         raise AmbiguousTableError(table.path, what, readings)
 
@@ -89,7 +89,7 @@ def infer_free_answer(table: Evidence) -> None:
     if given.output_column is None:
         table.meta["output_column"] = answer.name
         table.taken.add(answer.name)
-        table.reasons.setdefault("answer", "its name")
+        table.reasons.setdefault("answer", "by its name")
     if given.answer_is is not None or given.label_names is not None:
         return
     _infer_answer_form(table, answer)
@@ -102,7 +102,7 @@ def _find_free_answer_column(table: Evidence) -> Column | None:
     named = find_named_answers(table)
     if given.no_answers:
         return None
-    if not named and (unnamed := _unnamed_answer(table)) is not None:
+    if not named and (unnamed := _find_unnamed_answer(table)) is not None:
         return unnamed
     if not named:
         ask_for_answer(table, TableMeta())
@@ -131,17 +131,17 @@ def _are_alternatives(columns: list[Column]) -> bool:
     return are_numbered and not any("," in name for name in names)
 
 
-def _build_alternatives_reading(table: Evidence, answers: list[Column]) -> Reading:
+def _build_alternatives_reading(table: Evidence, answers: list[Column]) -> TableReading:
     """Return the reading that accepts each of several answers. A long text beside them is the context."""
     names = [column.name for column in answers]
     texts = [column.name for column in table.free() if column.is_long and column not in answers]
     context = (*table.meta.get("context_columns", ()), *texts)
     inputs = table.meta.get("input_columns")
     meta = TableMeta(input_columns=inputs, context_columns=context or None, output_column=",".join(names))
-    return Reading("each of these columns has an accepted answer", meta)
+    return TableReading("each of these columns has an accepted answer", meta)
 
 
-def _rival_reading(table: Evidence, column: Column, rivals: list[Column]) -> Reading:
+def _rival_reading(table: Evidence, column: Column, rivals: list[Column]) -> TableReading:
     """Return the reading that takes one of several columns as the answer.
 
     A label of zeros and ones beside an answer in words judges that answer: the question must show it.
@@ -151,10 +151,10 @@ def _rival_reading(table: Evidence, column: Column, rivals: list[Column]) -> Rea
     is_verdict = column.is_boolean or set(column.integers or (2,)) <= {0, 1}
     inputs = table.meta.get("input_columns")
     if inputs is None or not is_verdict or len(judged) != 1:
-        return Reading(f"the answer is {column.name}", meta)
+        return TableReading(f"the answer is {column.name}", meta)
     context = table.meta.get("context_columns")
     meta = msgspec.structs.replace(meta, input_columns=(*inputs, *judged), context_columns=context)
-    return Reading(f"{column.name} says whether {judged[0]} is right", meta)
+    return TableReading(f"{column.name} says whether {judged[0]} is right", meta)
 
 
 def _final_number(answers: list[Column]) -> Column | None:
@@ -181,7 +181,7 @@ def _ends_in(text: str, number: str) -> bool:
     return bool(numbers) and numbers[-1].replace(",", "") == number.strip().removesuffix(".0")
 
 
-def _unnamed_answer(table: Evidence) -> Column | None:
+def _find_unnamed_answer(table: Evidence) -> Column | None:
     """Return the column that classifies statements, where no name says which one is the answer.
 
     It must be the only one that can: a category, or truth values. Where the question asks, its answer cannot
@@ -251,7 +251,7 @@ def ask_for_answer(table: Evidence, meta: TableMeta) -> None:
     context = table.meta.get("context_columns")
     base = msgspec.structs.replace(meta, input_columns=inputs, context_columns=context)
     readings = [
-        Reading(
+        TableReading(
             f"the right answer is in {column.name}",
             msgspec.structs.replace(meta, output_column=column.name),
         )
@@ -261,11 +261,11 @@ def ask_for_answer(table: Evidence, meta: TableMeta) -> None:
     rows = [dict(zip(marks, cells, strict=True)) for cells in zip(*(c.cells for c in left), strict=True)]
     if len(left) > 1 and len(marks) == len(left) and not meta.options and marks_one_column(marks, rows):
         marked = TableMeta(input_columns=inputs, context_columns=context, output_column=",".join(marks))
-        readings.insert(0, Reading("the right answer is the name of the column with a 1", marked))
+        readings.insert(0, TableReading("the right answer is the name of the column with a 1", marked))
     if table.given.data_type is None and inputs == ("text",):
-        readings.append(Reading("plain texts: measure their perplexity", TableMeta(data_type="text")))
+        readings.append(TableReading("plain texts: measure their perplexity", TableMeta(data_type="text")))
     readings.append(
-        Reading(
+        TableReading(
             "the file has no right answers: save the replies without scoring them",
             msgspec.structs.replace(base, no_answers=True),
         )
@@ -329,11 +329,11 @@ def _infer_label_names(table: Evidence, answer: Column) -> None:
     inputs, context = table.meta.get("input_columns"), table.meta.get("context_columns")
     base = TableMeta(input_columns=inputs, context_columns=context, output_column=answer.name)
     readings = [
-        Reading(
+        TableReading(
             "the numbers are labels: replace NAME0, NAME1 ... with what each one means",
             msgspec.structs.replace(base, label_names=named),
         ),
-        Reading("the answer is the number itself", msgspec.structs.replace(base, answer_is="text")),
+        TableReading("the answer is the number itself", msgspec.structs.replace(base, answer_is="text")),
     ]
     what = f"the answers are the numbers {listing(map(str, numbers))}, but their meaning is unknown"
     raise AmbiguousTableError(table.path, what, readings, column=answer.name)
@@ -363,7 +363,7 @@ def _has_labelled_options(table: Evidence, answer: Column) -> bool:
     what = f"the answers are letters ({listing(sorted(set(letters)))}), but no column contains the options"
     named = TableMeta(input_columns=table.meta.get("input_columns"), output_column=answer.name)
     meta = msgspec.structs.replace(named, data_type="qa")
-    reading = Reading("the reply must be this letter (a free-form answer)", meta)
+    reading = TableReading("the reply must be this letter (a free-form answer)", meta)
     raise AmbiguousTableError(table.path, what, [reading], column=answer.name)
 
 
@@ -397,13 +397,17 @@ def _ask_about_long_answers(table: Evidence, answer: Column) -> None:
     inputs, context = table.meta.get("input_columns"), table.meta.get("context_columns")
     base = TableMeta(input_columns=inputs, context_columns=context, output_column=answer.name)
     readings = [
-        Reading("score the word overlap with the reference (F1)", msgspec.structs.replace(base, match="f1")),
-        Reading(
+        TableReading(
+            "score the word overlap with the reference (F1)", msgspec.structs.replace(base, match="f1")
+        ),
+        TableReading(
             "a judge model compares each reply with the reference",
             msgspec.structs.replace(base, match="judge"),
             "--judge MODEL",
         ),
-        Reading("the reply must equal the reference exactly", msgspec.structs.replace(base, match="exact")),
+        TableReading(
+            "the reply must equal the reference exactly", msgspec.structs.replace(base, match="exact")
+        ),
     ]
     what = (
         f"the answers in column {answer.name!r} are long texts (about {middle} words), so the way to compare "

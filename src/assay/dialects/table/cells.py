@@ -89,23 +89,23 @@ def _read_records(value: Sequence[Any]) -> CellOptions | None:
         if not _are_labels([str(key) for key, _ in pairs]) or any(_is_nested(text) for _, text in pairs):
             return None
         return CellOptions(tuple(to_text(text) for _, text in pairs), tuple(str(key) for key, _ in pairs))
-    text_key = _shared_key(value, _TEXT_KEYS) or _only_key_with(value, "text")
+    text_key = _find_shared_key(value, _TEXT_KEYS) or _only_key_with(value, "text")
     if text_key is None or any(_is_nested(one[text_key]) for one in value):
         return None
     texts = tuple(to_text(one[text_key]) for one in value)
-    label_key = _shared_key(value, [key for key in _LABEL_KEYS if key != text_key])
+    label_key = _find_shared_key(value, [key for key in _LABEL_KEYS if key != text_key])
     label_key = label_key or _only_key_with(value, "id")
     labels = None
     if label_key is not None:
         found = tuple(to_text(one[label_key]) for one in value)
         labels = found if _are_labels(found) else None
     marks = None
-    if (mark_key := _shared_key(value, [key for key in _MARK_KEYS if key != text_key])) is not None:
+    if (mark_key := _find_shared_key(value, [key for key in _MARK_KEYS if key != text_key])) is not None:
         marks = read_marks([one[mark_key] for one in value])
     return CellOptions(texts, labels, marks)
 
 
-def _shared_key(records: Sequence[Any], names: Sequence[str]) -> str | None:
+def _find_shared_key(records: Sequence[Any], names: Sequence[str]) -> str | None:
     """Return the first of these keys that every object has, ignoring case."""
     for name in names:
         for key in records[0]:

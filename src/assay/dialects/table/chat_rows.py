@@ -34,7 +34,7 @@ from assay.dialects.shared.messages import (
 from assay.dialects.shared.template import get_field
 from assay.dialects.table.column_words import suggest_role
 from assay.dialects.table.meta import TableMeta, build_unknown_column_problem
-from assay.dialects.table.readings import AmbiguousTableError, Reading
+from assay.dialects.table.readings import AmbiguousTableError, TableReading
 from assay.dialects.table.row_adapters import AdaptedSource, RowProblem
 from assay.sources.record import Record
 from assay.sources.source import Source
@@ -153,7 +153,9 @@ def _messages_column(source: Source, meta: TableMeta, sample: Sequence[dict[str,
     prompts = [name for name in found if name.lower() not in CHAT_ANSWER_NAMES] or found
     if len(prompts) > 1:
         what = f"the columns {listing(prompts)} all contain conversations"
-        readings = [Reading(f"prompts are in {name!r}", TableMeta(messages_column=name)) for name in prompts]
+        readings = [
+            TableReading(f"prompts are in {name!r}", TableMeta(messages_column=name)) for name in prompts
+        ]
         raise _build_ambiguity_error(source, what, readings)
     if not prompts:
         _reject_text_lists(source, meta, sample)
@@ -245,13 +247,13 @@ def _answer_column(
     others = [name for name in columns if name != column]
     if ends and "assistant" not in ends:
         what = f"the conversations in {column!r} end with the user's turn, and no column is a known answer"
-        unscored = Reading("save the replies without scoring them", TableMeta(no_answers=True))
+        unscored = TableReading("save the replies without scoring them", TableMeta(no_answers=True))
         raise _build_ambiguity_error(source, what, [*map(_answer_reading, others[:3]), unscored])
     return None
 
 
-def _answer_reading(name: str) -> Reading:
-    return Reading(f"the right answer is in {name!r}", TableMeta(output_column=name))
+def _answer_reading(name: str) -> TableReading:
+    return TableReading(f"the right answer is in {name!r}", TableMeta(output_column=name))
 
 
 def _try_read_turns(value: Any) -> list[ConversationTurn] | None:
@@ -261,7 +263,9 @@ def _try_read_turns(value: Any) -> list[ConversationTurn] | None:
         return None
 
 
-def _build_ambiguity_error(source: Source, what: str, readings: Sequence[Reading]) -> AmbiguousTableError:
+def _build_ambiguity_error(
+    source: Source, what: str, readings: Sequence[TableReading]
+) -> AmbiguousTableError:
     return AmbiguousTableError(source.path, what, readings, code="TABLE-031")
 
 
@@ -295,8 +299,8 @@ def _reject_text_lists(source: Source, meta: TableMeta, sample: Sequence[dict[st
         source,
         what,
         [
-            Reading(alternating, TableMeta(messages_column=name)),
-            Reading("the first text is the prompt", TableMeta(human_prompt=f"{{{{ {name}[0] }}}}")),
+            TableReading(alternating, TableMeta(messages_column=name)),
+            TableReading("the first text is the prompt", TableMeta(human_prompt=f"{{{{ {name}[0] }}}}")),
         ],
     )
 

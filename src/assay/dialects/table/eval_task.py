@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from assay.core.errors import AuthorError, Problem, Problems, listing, suggest_name
+from assay.core.errors import AuthorError, Problem, Problems, explain_type_error, listing, suggest_name
 from assay.core.origin import Origin
 from assay.sources.yaml_file import read_yaml
 
@@ -151,7 +151,7 @@ def _task(written: Any, number: int, where: Origin) -> EvalTask:
     try:
         task = msgspec.convert(written, EvalTask)
     except msgspec.ValidationError as error:
-        raise AuthorError(_problem(f"{place}: {error}", where)) from None
+        raise AuthorError(_problem(f"{place}: {explain_type_error(error)}", where)) from None
     problems = Problems()
     for what in _faults(task):
         problems.add(_problem(f"{place}: {what}", where))

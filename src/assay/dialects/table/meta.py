@@ -19,6 +19,7 @@ from assay.core.errors import (
     PlanError,
     Problem,
     Problems,
+    explain_type_error,
     format_allowed_values,
     listing,
     suggest_name,
@@ -180,7 +181,7 @@ def build_unknown_column_problem(name: str, key: str, columns: Sequence[str], pa
 
 def meta_path(data_path: Path) -> Path:
     """Return the path of a table's meta file: the full file name plus `.meta.json`."""
-    return data_path.with_name(data_path.name + ".meta.json")
+    return Path(f"{data_path}.meta.json")
 
 
 def read_meta(path: Path, notes: list[str]) -> TableMeta:
@@ -236,7 +237,7 @@ def to_meta(values: dict[str, Any], where: Origin | None = None) -> TableMeta:
                 problems.add(
                     Problem(
                         "TABLE-004",
-                        f"key {name(key)}: found {_format_beginning(value)}: {error}"
+                        f"key {name(key)}: found {_format_beginning(value)}: {explain_type_error(error)}"
                         f"{format_allowed_values(kinds[key])}{_EXPECTED.get(key, '')}",
                         "correct the value",
                         where,

@@ -19,7 +19,7 @@ from assay.dialects.table.columns import Column, is_empty
 from assay.dialects.table.evidence import Evidence, find_named_answers
 from assay.dialects.table.layout import read_printed_answer
 from assay.dialects.table.meta import TableMeta
-from assay.dialects.table.readings import AmbiguousTableError, Reading
+from assay.dialects.table.readings import AmbiguousTableError, TableReading
 
 FitForm: TypeAlias = Literal["label", "text", "index0", "index1", "marked"]
 
@@ -53,7 +53,7 @@ class AnswerFit(NamedTuple):
         """The reason for choosing this column."""
         hint = self.column.suggestion
         is_named = hint is not None and hint.role == "answer"
-        return self.note or ("its name" if is_named else "every row's value names an option")
+        return self.note or ("by its name" if is_named else "every row's value names an option")
 
 
 def find_answer_fits(
@@ -166,9 +166,11 @@ def _ask_about_distractors(table: Evidence, answers: list[Column]) -> None:
         wrong = table.meta["distractors"]
         if column.is_text:
             meta = TableMeta(output_column=column.name, distractors=wrong)
-            readings.append(Reading(f"options: {column.name} is right, {listing(wrong)} are wrong", meta))
+            readings.append(
+                TableReading(f"options: {column.name} is right, {listing(wrong)} are wrong", meta)
+            )
         meta = TableMeta(data_type="qa", output_column=column.name)
-        readings.append(Reading(f"a free-form answer: any value in {column.name}", meta))
+        readings.append(TableReading(f"a free-form answer: any value in {column.name}", meta))
     what = f"{listing(c.name for c in answers)} could each be the right answer"
     raise AmbiguousTableError(table.path, what, readings[:3])
 
@@ -224,7 +226,7 @@ def _choices(table: Evidence) -> Iterator[_Choice]:
         yield _build_list_choice(table, column, named=True, why="its options are marked as right or wrong")
     for column in table.free():
         if column.holds_options and not column.marks_right and table.role(column) == "option":
-            yield _build_list_choice(table, column, named=True, why="its name")
+            yield _build_list_choice(table, column, named=True, why="by its name")
     for column in table.free():
         is_list = not column.is_scalar or column.is_printed
         is_unnamed = column.parent is None and table.role(column) is None
@@ -244,7 +246,7 @@ def _choices(table: Evidence) -> Iterator[_Choice]:
                 table, column, named=False, why="a list in each row; the answers name its items"
             )
     yield from unsure
-    yield from _named_columns(table)
+    yield from _find_named_columns(table)
 
 
 def _list_option_columns(table: Evidence) -> tuple[str, ...]:
@@ -264,7 +266,7 @@ def _is_letter(name: str) -> bool:
     return len(name) == 1 and name.isascii() and name.isupper()
 
 
-def _named_columns(table: Evidence) -> Iterator[_Choice]:
+def _find_named_columns(table: Evidence) -> Iterator[_Choice]:
     """Yield the columns whose names are the answers."""
     names = _list_option_columns(table)
     given = table.given.output_column
@@ -338,7 +340,7 @@ def _find_answer(table: Evidence, choice: _Choice) -> AnswerFit | None:
         rivals = list({fit.column.name: fit for fit in (best, *others)}.values())
         what = f"{listing(fit.column.name for fit in rivals)} each name an option, but they disagree"
         readings = [
-            Reading(f"the answer is in {fit.column.name}", TableMeta(output_column=fit.column.name))
+            TableReading(f"the answer is in {fit.column.name}", TableMeta(output_column=fit.column.name))
             for fit in rivals[:3]
         ]
         raise AmbiguousTableError(table.path, what, readings)
@@ -373,7 +375,7 @@ def _infer_unfitting_answer(table: Evidence, choice: _Choice) -> None:
     if table.given.output_column is None and (named := find_named_answers(table)):
         table.meta["output_column"] = named[0].name
         table.taken.add(named[0].name)
-        table.reasons["answer"] = "its name"
+        table.reasons["answer"] = "by its name"
     elif table.given.output_column is None and not table.given.no_answers:
         ask_for_answer(table, TableMeta(options=choice.options))
 

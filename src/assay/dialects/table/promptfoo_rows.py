@@ -24,7 +24,7 @@ from assay.dialects.table.assertions import (
     read_assertion_object,
 )
 from assay.dialects.table.meta import TableMeta
-from assay.dialects.table.readings import AmbiguousTableError, Reading
+from assay.dialects.table.readings import AmbiguousTableError, TableReading
 from assay.dialects.table.row_adapters import AdaptedSource, RowProblem
 from assay.sources.record import Record
 from assay.sources.source import Source
@@ -150,8 +150,11 @@ def _inputs(source: Source, candidates: Sequence[str]) -> tuple[str, ...]:
         "config, not in this file"
     )
     readings = [
-        Reading("all variables, one after the other", TableMeta(human_prompt=_one_line(candidates))),
-        *(Reading(f"{name!r} alone", TableMeta(human_prompt=_one_line([name]))) for name in candidates[:2]),
+        TableReading("all variables, one after the other", TableMeta(human_prompt=_one_line(candidates))),
+        *(
+            TableReading(f"{name!r} alone", TableMeta(human_prompt=_one_line([name])))
+            for name in candidates[:2]
+        ),
     ]
     raise AmbiguousTableError(source.path, what, readings, code="TABLE-034")
 

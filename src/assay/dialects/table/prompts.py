@@ -311,7 +311,7 @@ def _build_template_error(what: str, where: Origin) -> AuthorError:
 
 def _check_literals(dialogue: Dialogue, layout: Layout, where: Origin) -> None:
     """Raise if a Jinja template contains `{column}`, which Jinja would leave in the prompt unchanged."""
-    for name in sorted(dialogue.literals & frozenset(_known_fields(layout))):
+    for name in sorted(dialogue.literals & frozenset(_list_prompt_fields(layout))):
         raise AuthorError(
             Problem(
                 "TABLE-005",
@@ -322,14 +322,14 @@ def _check_literals(dialogue: Dialogue, layout: Layout, where: Origin) -> None:
         )
 
 
-def _known_fields(layout: Layout) -> list[str]:
+def _list_prompt_fields(layout: Layout) -> list[str]:
     own = [OPTION_LIST, *_label_fields(layout)] if layout.data_type == "mcq" else []
     joined = [FULL_QUESTION] if layout.joins_question else []
     return [*layout.columns, *own, *joined]
 
 
 def _check_fields(dialogue: Dialogue, layout: Layout, where: Origin) -> None:
-    known = _known_fields(layout)
+    known = _list_prompt_fields(layout)
     for name in sorted(dialogue.fields):
         if name not in known and name.split(".")[0] not in known:
             raise AuthorError(

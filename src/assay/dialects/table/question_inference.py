@@ -10,9 +10,9 @@ from assay.dialects.table.column_words import is_remark, parse_numbered_name
 from assay.dialects.table.columns import Column, is_empty
 from assay.dialects.table.evidence import Evidence, find_named_answers
 from assay.dialects.table.meta import TableMeta
-from assay.dialects.table.readings import AmbiguousTableError, Reading
+from assay.dialects.table.readings import AmbiguousTableError, TableReading
 
-_NAME_COLUMNS = Reading(
+_NAME_COLUMNS = TableReading(
     "replace QUESTION and ANSWER with the names of your columns",
     TableMeta(input_columns=("QUESTION",), output_column="ANSWER"),
 )
@@ -50,14 +50,14 @@ def infer_question(table: Evidence) -> None:
         return
     _reject_several_questions(table, question[-1], context)
     if not any(column.asks for column in question):
-        context = [*_quoted_words(table, [*context, *question]), *context]
+        context = [*_find_quoted_words(table, [*context, *question]), *context]
     table.meta["input_columns"] = tuple(column.name for column in question)
     table.taken.update(table.meta["input_columns"])
     if context:
         table.meta["context_columns"] = tuple(column.name for column in context)
         table.taken.update(table.meta["context_columns"])
         unnamed = [column.name for column in context if table.role(column) is None]
-        why = "its name" if not unnamed else f"{listing(unnamed)}: a text that belongs to the question"
+        why = "by its name" if not unnamed else f"{listing(unnamed)}: a text that belongs to the question"
         table.reasons["context"] = why
 
 
@@ -126,11 +126,11 @@ def _reject_several_questions(table: Evidence, question: Column, context: list[C
             meta = TableMeta(
                 data_type="qa", input_columns=(question.name,), context_columns=before, no_answers=True
             )
-            reading = Reading("show all questions of a row in one prompt, without scoring", meta)
+            reading = TableReading("show all questions of a row in one prompt, without scoring", meta)
             raise AmbiguousTableError(table.path, what, [reading], column=question.name)
 
 
-def _quoted_words(table: Evidence, columns: list[Column]) -> list[Column]:
+def _find_quoted_words(table: Evidence, columns: list[Column]) -> list[Column]:
     """Return the columns of words that the shown texts contain, and that the question is about.
 
     Where no text asks, a word beside it says what is meant: the word of two sentences, a pronoun, an aspect.
@@ -172,19 +172,19 @@ def _split_texts(table: Evidence, texts: list[Column]) -> tuple[list[Column], li
             *instructions,
             *(column for column in questions if not column.asks or len(questions) == 1),
         ]
-        table.reasons["question"] = "an instruction and its input" if len(question) > 1 else "its name"
+        table.reasons["question"] = "an instruction and its input" if len(question) > 1 else "by its name"
         return question, [column for column in texts if column not in question]
     for found, why in (
-        (_find_strongest(questions), "its name"),
+        (_find_strongest(questions), "by its name"),
         ([column for column in texts if column.asks], "its texts ask"),
-        (_find_strongest([column for column in texts if roles[column.name] == "statement"]), "its name"),
-        ([column for column in texts if roles[column.name] == "context"], "its name"),
+        (_find_strongest([column for column in texts if roles[column.name] == "statement"]), "by its name"),
+        ([column for column in texts if roles[column.name] == "context"], "by its name"),
         (texts if len(texts) == 1 else [], "the only text column"),
     ):
         if found:
             table.reasons["question"] = why
             # Of two sentences or texts the last one is the question, the first one its context.
-            chosen = found[0] if why == "its name" and roles[found[0].name] == "question" else found[-1]
+            chosen = found[0] if why == "by its name" and roles[found[0].name] == "question" else found[-1]
             return [chosen], [column for column in texts if column is not chosen]
     return _infer_only_text(table)
 
@@ -219,10 +219,10 @@ def _infer_only_text(table: Evidence) -> tuple[list[Column], list[Column]]:
         meta = TableMeta(input_columns=(column.name,), output_column=output)
         answer = f", the answer {output}" if output else ""
         translation = _build_translation_reading(column.name, output)
-        readings.append(translation or Reading(f"the question is {column.name}{answer}", meta))
+        readings.append(translation or TableReading(f"the question is {column.name}{answer}", meta))
     if len(table.columns) == len(unnamed) == 2 and table.path.endswith((".csv", ".tsv", ".txt")):
         columns = "--no-header --columns question,answer"
-        readings.append(Reading("the first row contains data, not column names", TableMeta(), columns))
+        readings.append(TableReading("the first row contains data, not column names", TableMeta(), columns))
     names = listing(column.name for column in left) if left else "none"
     what = f"no column is clearly the question; text columns: {names}"
     raise AmbiguousTableError(table.path, what, readings or [_NAME_COLUMNS])
@@ -239,7 +239,7 @@ _LANGUAGES = {
 }  # fmt: skip
 
 
-def _build_translation_reading(source: str, target: str | None) -> Reading | None:
+def _build_translation_reading(source: str, target: str | None) -> TableReading | None:
     """Return the reading of two columns named by language codes, such as `de` and `translation.en`."""
     languages = [_LANGUAGES.get((name or "").split(".")[-1].casefold()) for name in (source, target)]
     if target is None or None in languages or languages[0] == languages[1]:
@@ -250,7 +250,7 @@ def _build_translation_reading(source: str, target: str | None) -> Reading | Non
         human_prompt=f"Translate from {languages[0]} into {languages[1]}: {{{source}}}",
         match="f1",
     )
-    return Reading(f"translate {source} into {target}; score the word overlap (F1)", meta)
+    return TableReading(f"translate {source} into {target}; score the word overlap (F1)", meta)
 
 
 def _find_strongest(columns: list[Column]) -> list[Column]:

@@ -84,7 +84,7 @@ def _options(layout: Layout, written: Mapping[str, str]) -> str:
 
 def _add_reason(value: str, reason: str | None, documented: str | None = None) -> str:
     """Return a value with its reason in brackets; omit the reason for a column with its documented name."""
-    is_documented = reason == "its name" and value.split(",")[0] == documented
+    is_documented = reason == "by its name" and value.split(",")[0] == documented
     return value if not reason or is_documented else f"{value} ({reason})"
 
 

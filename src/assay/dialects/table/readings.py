@@ -34,7 +34,7 @@ PLACEHOLDER = re.compile(r"NAME-?\d+")
 """A placeholder for a label name."""
 
 
-class Reading(NamedTuple):
+class TableReading(NamedTuple):
     """One possible reading of a table."""
 
     what: str
@@ -85,7 +85,7 @@ class AmbiguousTableError(AuthorError):
         self,
         path: str,
         what: str,
-        readings: Sequence[Reading],
+        readings: Sequence[TableReading],
         *,
         column: str | None = None,
         code: str = "TABLE-018",

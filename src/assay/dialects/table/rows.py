@@ -10,7 +10,7 @@ from assay.core.sample import Sample
 from assay.dialects.shared.duplicate_numbers import DuplicateNumbers
 from assay.dialects.shared.request_selection import AnswerLengths, order_samples
 from assay.dialects.table.layout import Layout, hash_content, parse_content_id
-from assay.dialects.table.survey import Table
+from assay.dialects.table.layout_choice import Table
 
 
 class TableRows(NamedTuple):

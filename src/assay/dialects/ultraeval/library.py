@@ -55,9 +55,9 @@ def namespaces(postprocessors: Mapping[str, PostProcess], *, is_faithful: bool) 
 def _class(name: str, process: PostProcess, is_faithful: bool) -> type:
     def call(_: object, raw_outputs: Any, processed_outputs: str | Sequence[str]) -> tuple[Any, list[str]]:
         texts = [processed_outputs] if isinstance(processed_outputs, str) else processed_outputs
-        return raw_outputs, [_processed(text) for text in texts]
+        return raw_outputs, [_process_text(text) for text in texts]
 
-    def _processed(text: str) -> str:
+    def _process_text(text: str) -> str:
         answer = process(text, is_faithful)
         # A right answer must not become empty.
         return text.strip() if answer is None else answer

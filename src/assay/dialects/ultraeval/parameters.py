@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from assay.core.errors import AuthorError, Problem, Problems, listing
+from assay.core.errors import AuthorError, Problem, Problems, explain_type_error, listing
 from assay.core.origin import Origin
 from assay.core.request import Sampling
 from assay.core.sampling_bounds import describe_expected_value
@@ -180,6 +180,7 @@ def _parse_parameters(content: Mapping[str, Any], where: Origin) -> Parameters:
         )
     except msgspec.ValidationError as error:
         name = str(error).partition("`$.")[2].partition("`")[0].partition("[")[0]
-        what = f"the parameter {name!r} is {content[name]!r:.60}: {str(error).partition(' - ')[0].lower()}"
+        why = explain_type_error(error).partition(", at ")[0]
+        what = f"the parameter {name!r} is {content[name]!r:.60}: {why}"
         raise AuthorError(Problem("ULTRAEVAL-002", what, "fix the value", where)) from None
     return msgspec.structs.replace(read, further=further)

@@ -32,7 +32,7 @@ class BenchScreen(BenchObserver):
         self._is_quiet = is_quiet
         self._live: Live | None = None
         self._level = ""
-        self._drawn = time.monotonic()
+        self._build_view = time.monotonic()
 
     def __enter__(self) -> BenchScreen:
         if err.is_terminal and not self._is_quiet:
@@ -67,8 +67,8 @@ class BenchScreen(BenchObserver):
             line += f", {progress.n_failed:,} failed"
         if self._live is not None:
             self._live.update(Text(line))
-        elif not self._is_quiet and now - self._drawn >= _LINE_EVERY_S:
-            self._drawn = now
+        elif not self._is_quiet and now - self._build_view >= _LINE_EVERY_S:
+            self._build_view = now
             err.print(line)
 
     def tried(self, row: Sequence[str]) -> None:

@@ -10,6 +10,7 @@ import click
 import msgspec
 
 from assay.app.dataset_state import DatasetState
+from assay.core.errors import format_count
 from assay.faces.cli.json_output import Answer, json_option
 from assay.faces.cli.option_groups import GroupedCommand
 from assay.faces.cli.options import build_settings, dataset_options
@@ -117,7 +118,7 @@ def show_dataset_check(
     for about in collect_file_findings(resolve_benchmarks(datasets, settings.values).names, settings.values):
         n_warnings += about.finding.is_warning
         _show_finding(about.finding)
-    out.print(f"[bold green]no errors[/], {_warnings(n_warnings)}")
+    out.print(f"[bold green]no errors[/], {format_count(n_warnings, 'warning')}")
     return 0
 
 
@@ -128,10 +129,6 @@ def _show_finding(finding: Finding, place: str = "") -> None:
 
     mark = "[yellow]warning[/]" if finding.is_warning else "[dim]fact   [/]"
     out.print(f"  {mark}   {escape(place)}{escape(finding.text)}", soft_wrap=True)
-
-
-def _warnings(n: int) -> str:
-    return "1 warning" if n == 1 else f"{n} warnings"
 
 
 def _group_by_dataset(checked: Sequence[CheckedDataset]) -> dict[str, list[CheckedDataset]]:

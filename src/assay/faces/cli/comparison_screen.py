@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from assay.app.compare import ComparisonWithFlips
 from assay.app.gate import GateResult
-from assay.faces.cli.render import out, print_table, simple_table
+from assay.faces.cli.render import out, print_rows
 from assay.results.comparison import Flip, Flips, RunComparison
 from assay.results.comparison_words import (
     build_difference_matrix,
@@ -36,6 +36,8 @@ _NARROW_HEADINGS = (
     *("only first\nright", "only second\nright", "\npairs", "min.\ndetectable"),
 )
 """The headings of `comparison_words` on two lines each."""
+_OPTIONAL = ((2,), (11,), (10,), (8, 9))
+"""The columns that a narrow terminal omits: sides, detectable difference, pairs, samples right in one run."""
 
 
 def show_comparison(compared: ComparisonWithFlips) -> None:
@@ -90,7 +92,7 @@ def _format_folder(folder: str) -> str:
 def _show_tables(comparison: RunComparison) -> None:
     heads = comparison.headlines
     rows = [[task, _break_name(name), *cells] for task, name, *cells in comparison_rows(heads)]
-    print_table(simple_table(_NARROW_HEADINGS, rows, n_left=3))
+    print_rows(_NARROW_HEADINGS, rows, n_left=3, optional=_OPTIONAL)
     if len(comparison.sides) < 3:
         return
     groups: dict[tuple[str, str], list[int]] = {}
@@ -102,7 +104,7 @@ def _show_tables(comparison: RunComparison) -> None:
             f"\n[bold]{escape(task)} {escape(name)}[/]: row minus column, * where significant",
             soft_wrap=True,
         )
-        print_table(simple_table(headings, rows, n_left=1))
+        print_rows(headings, rows, n_left=1)
 
 
 def _break_name(name: str) -> str:
@@ -128,7 +130,7 @@ def show_outcome(result: GateResult) -> None:
     failing = gate.failing
     shown = sorted(gate.checks, key=lambda one: not one.is_failing)[:_CHECKS_SHOWN]
     out.print()
-    print_table(simple_table(CHECK_HEADINGS, build_check_rows(shown), n_left=3))
+    print_rows(CHECK_HEADINGS, build_check_rows(shown), n_left=3)
     if len(gate.checks) > len(shown):
         out.print(f"[dim]{len(gate.checks) - len(shown):,} more checks: --json lists all[/]")
     out.print(f"[dim]{escape(explain_gate(gate))}[/]", soft_wrap=True)

@@ -44,35 +44,25 @@ def datasets(names: tuple[str, ...], offline: bool | None, is_json: bool) -> Ans
 
 
 def _print_datasets(listed: list[ListedDataset]) -> None:
-    from rich.markup import escape
-    from rich.table import Table
-
-    from assay.faces.cli.render import out, print_table
+    from assay.faces.cli.render import out, print_rows
 
     if not listed:
         out.print("no datasets here; create one with `assay new NAME --like llmbox`")
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("dataset", "format", "metrics", "about"):
-        table.add_column(heading, overflow="fold")
+    rows = []
     for one in listed:
         metrics = ", ".join(f"{metric}*" if metric == one.headline else metric for metric in one.metrics)
-        table.add_row(escape(one.name), one.dialect, escape(metrics), escape(one.about))
-    print_table(table)
+        rows.append((one.name, one.dialect, metrics, one.about))
+    print_rows(("dataset", "format", "metrics", "about"), rows, n_left=4, wrapping=(2, 3))
 
 
 def _print_hub_dataset(dataset: ListedHubDataset) -> None:
-    from rich.markup import escape
-    from rich.table import Table
-
-    from assay.faces.cli.render import out, print_table
+    from assay.faces.cli.render import out, print_rows
 
     out.print(f"{dataset.name}, commit {dataset.commit}")
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("dataset", "rows", "columns"):
-        table.add_column(heading, overflow="fold", justify="right" if heading == "rows" else "left")
+    rows = []
     for one in dataset.splits:
         columns = ", ".join(f"{name} ({kind})" for name, kind in one.columns.items())
-        rows = "?" if one.n_rows is None else f"{one.n_rows:,}"
-        table.add_row(escape(one.name), rows, escape(columns))
-    print_table(table)
+        n_rows = "?" if one.n_rows is None else f"{one.n_rows:,}"
+        rows.append((one.name, n_rows, columns))
+    print_rows(("dataset", "rows", "columns"), rows, n_left=3, wrapping=(2,))

@@ -123,7 +123,7 @@ def _show(found: RunDifference, layer: str | None) -> None:
     width = len(f"{found.n:,}")
     for count in found.layers:
         if count.n:
-            first = f", first {escape(count.examples[0].findings[0].where)}" if count.examples else ""
+            first = f" (first: {escape(count.examples[0].findings[0].where)})" if count.examples else ""
             out.print(f"  [bold]{count.n:>{width},}[/] {_WORDS[count.layer]}[dim]{first}[/]", soft_wrap=True)
     out.print(f"  [bold]{found.n_same:>{width},}[/] are the same")
     for count in found.layers:

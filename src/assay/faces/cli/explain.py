@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import click
 
 from assay.app.explain import ExplainedAsk, Explanation
+from assay.core.errors import format_count
 from assay.core.model import Token
 from assay.core.request import Kind
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood, Output
@@ -62,7 +63,7 @@ def explain(
 def _show(explanation: Explanation, all_tokens: bool) -> None:
     from rich.markup import escape
 
-    from assay.faces.cli.render import out, prompt_panel
+    from assay.faces.cli.render import out, print_prompt
 
     sample = explanation.sample.sample
     out.print(f"[bold]{escape(sample.id)}[/]  {escape(str(sample.origin))}", soft_wrap=True)
@@ -73,7 +74,7 @@ def _show(explanation: Explanation, all_tokens: bool) -> None:
         out.print(f"  right: [green]{escape(' | '.join(sample.targets))}[/]", soft_wrap=True)
     for index, context in enumerate(explanation.sample.contexts):
         if context:
-            out.print(prompt_panel(context, f"context {index}: exact text"))
+            print_prompt(context, f"context {index}: exact text")
     for score in explanation.scores:
         _show_score(score, [ask for ask in explanation.asks if ask.record.track == score.track], all_tokens)
 
@@ -228,11 +229,10 @@ def _show_text(ask: ExplainedAsk, outcome: Likelihood, all_tokens: bool) -> None
 
 def _show_completion(ask: ExplainedAsk, outcome: Completion) -> None:
     from rich.markup import escape
-    from rich.panel import Panel
 
     from assay.core.response import Finish
     from assay.core.text_preview import shorten_text
-    from assay.faces.cli.render import SHOWN_PROMPT, out
+    from assay.faces.cli.render import SHOWN_PROMPT, out, print_panel
 
     endings = {
         Finish.END: "ended by the model",
@@ -241,7 +241,7 @@ def _show_completion(ask: ExplainedAsk, outcome: Completion) -> None:
         Finish.UNKNOWN: "why it ended is not in the log",
     }
     for output in outcome.outputs:
-        length = f"{output.n_tokens} tokens, " if output.n_tokens else ""
+        length = f"{format_count(output.n_tokens, 'token')}, " if output.n_tokens else ""
         if output.has_thought:
             _show_thought(output)
         title = f"output: {length}{endings[output.finish]}"
@@ -249,7 +249,7 @@ def _show_completion(ask: ExplainedAsk, outcome: Completion) -> None:
         later = [f"[bold cyan]user[/]\n{escape(turn)}\n[bold cyan]assistant[/]" for turn in ask.record.turns]
         answers = [escape(shorten_text(text, SHOWN_PROMPT)) for text in output.turns or (output.text,)]
         spoken = [answers[0], *(line for pair in zip(later, answers[1:], strict=False) for line in pair)]
-        out.print(Panel("\n".join(spoken), title=title, title_align="left", border_style="dim", expand=False))
+        print_panel("\n".join(spoken), title)
         for call in output.calls:
             out.print(
                 f"  [dim]called[/] {escape(call.name)} [dim]with[/] {escape(call.arguments)}", soft_wrap=True
@@ -262,10 +262,9 @@ def _show_completion(ask: ExplainedAsk, outcome: Completion) -> None:
 
 def _show_thought(output: Output) -> None:
     from rich.markup import escape
-    from rich.panel import Panel
 
     from assay.core.text_preview import shorten_text
-    from assay.faces.cli.render import SHOWN_PROMPT, out
+    from assay.faces.cli.render import SHOWN_PROMPT, out, print_panel
 
     length = f": {output.n_thinking_tokens:,} tokens" if output.n_thinking_tokens else ""
     cut = ", truncated before the answer began" if output.is_cut_in_thought else ""
@@ -274,29 +273,19 @@ def _show_thought(output: Output) -> None:
         return
     text = escape(shorten_text(output.reasoning, SHOWN_PROMPT))
     title = f"thought, not part of the answer{length}{cut}"
-    out.print(Panel(text, title=title, title_align="left", border_style="dim", expand=False))
+    print_panel(text, title)
 
 
 def _show_reply(reply: JudgeReply) -> None:
     """Print a judge's prompt, its reply and the verdict."""
     from rich.markup import escape
-    from rich.panel import Panel
 
     from assay.core.text_preview import shorten_text
-    from assay.faces.cli.render import SHOWN_PROMPT, out, prompt_panel
+    from assay.faces.cli.render import SHOWN_PROMPT, out, print_panel, print_prompt
 
-    out.print(prompt_panel(reply.prompt, f"judge prompt: {reply.about}"))
+    print_prompt(reply.prompt, f"judge prompt: {reply.about}")
     if reply.verdict is not Verdict.FAILED:
-        title = f"judge reply: {escape(reply.about)}"
-        out.print(
-            Panel(
-                escape(shorten_text(reply.text, SHOWN_PROMPT)),
-                title=title,
-                title_align="left",
-                border_style="dim",
-                expand=False,
-            )
-        )
+        print_panel(escape(shorten_text(reply.text, SHOWN_PROMPT)), f"judge reply: {reply.about}")
     if reply.value is not None:
         span = "" if reply.span is None else f" [dim]at {reply.span[0]}..{reply.span[1]}[/]"
         verdict, rule = escape(reply.label or ""), escape(reply.rule or "no rule")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from assay.core.errors import format_count
 from assay.faces.cli.json_output import Answer, json_option
 from assay.faces.cli.options import is_offline, offline_option
 
@@ -79,7 +80,7 @@ def show_preparation(folder: Path) -> int:
     names = [str(file.path.relative_to(folder)) for file in done.files]
     for file, name in zip(done.files, pad_texts(names), strict=True):
         change = f"[{styles[file.change]}]{file.change:<9}[/]"
-        out.print(f"{change}  {escape(name)}  {_rows(file.n_rows)}", soft_wrap=True)
+        out.print(f"{change}  {escape(name)}  {format_count(file.n_rows, 'row')}", soft_wrap=True)
     out.print(f"[bold]{escape(folder.resolve().name)}[/]: {_format_written(done)}", soft_wrap=True)
     return 0
 
@@ -114,8 +115,6 @@ def _format_written(one: PreparedDataset) -> str:
         if one.n_left_out
         else ""
     )
-    return f"{_rows(one.n_rows)}{n_files}" + (f", {changed} changed" if changed else "") + left_out
-
-
-def _rows(n: int) -> str:
-    return "1 row" if n == 1 else f"{n:,} rows"
+    return (
+        f"{format_count(one.n_rows, 'row')}{n_files}" + (f", {changed} changed" if changed else "") + left_out
+    )

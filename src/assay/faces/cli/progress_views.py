@@ -196,7 +196,7 @@ class PanelView:
     def __init__(self) -> None:
         self._seen: tuple[ProgressGauge, Tally, RunProgress] | None = None
         self._download: Text | None = None
-        self._live = Live(console=err, transient=True, auto_refresh=False, get_renderable=self._drawn)
+        self._live = Live(console=err, transient=True, auto_refresh=False, get_renderable=self._build_view)
         self._live.start()
         self._has_ended = threading.Event()
         self._thread = threading.Thread(target=self._draw, name="assay panel", daemon=True)
@@ -222,7 +222,7 @@ class PanelView:
             with drawing:
                 self._live.refresh()
 
-    def _drawn(self) -> RenderableType:
+    def _build_view(self) -> RenderableType:
         if self._download is not None:
             return self._download
         if self._seen is None:

@@ -6,10 +6,10 @@ import os
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -22,7 +22,7 @@ from rich.text import Text
 from assay.app.allowed_failures import AllowedFailures, is_failed
 from assay.app.run import FinishedRun
 from assay.core.compilation import CompiledDataset
-from assay.core.errors import MAX_SHOWN_PROBLEMS, AssayError, Problem
+from assay.core.errors import MAX_SHOWN_PROBLEMS, AssayError, Problem, format_count
 from assay.core.origin import Origin
 from assay.core.prompt import Prompt
 from assay.core.rounding import format_percent
@@ -110,23 +110,73 @@ def pad_texts(texts: Sequence[str]) -> list[str]:
     return [text + " " * (width - cell_len(text)) for text in texts]
 
 
-def print_table(table: Table) -> None:
+def print_table(table: Table | Text) -> None:
     """Print a complete table; on a narrow terminal, lines wrap and nothing is omitted."""
+    if isinstance(table, Text):
+        out.print(table, soft_wrap=True)
+        return
     needed = _measure_width(table)
     if needed > out.width:
         table.width = needed
     out.print(table, soft_wrap=not out.is_terminal, crop=False)
 
 
-def simple_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, n_left: int) -> Table:
-    """Return a table of plain cells; the first columns are names, the others numbers."""
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for index, heading in enumerate(headings):
-        justify: Literal["left", "right"] = "left" if index < n_left else "right"
-        table.add_column(heading, justify=justify, no_wrap=index > 0, overflow="fold", vertical="bottom")
-    for row in rows:
-        table.add_row(*(escape(cell) for cell in row))
-    return table
+def print_rows(
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    n_left: int,
+    wrapping: Collection[int] = (),
+    optional: Sequence[Collection[int]] = (),
+    n_once: int = 0,
+) -> None:
+    """Print a table of plain cells that fits the terminal, or the rows one below the other if none fits.
+
+    The first `n_left` columns are texts, the others numbers. Only `wrapping` columns are folded. A narrow
+    terminal omits `optional` columns, one group after the other. If the first `n_once` cells of a row equal
+    those of the row above, they stay empty.
+    """
+    places = list(range(len(headings)))
+    for omitted in ((), *optional):
+        places = [at for at in places if at not in omitted]
+        for gap in (2, 1):
+            table = _start_table(gap)
+            for at in places:
+                cells = [row[at] for row in rows]
+                _add_column(table, headings[at], cells, is_text=at < n_left, wraps=at in wrapping)
+            for row, is_repeated in zip(rows, _find_repeated(rows, n_once), strict=True):
+                table.add_row(*("" if is_repeated and at < n_once else escape(row[at]) for at in places))
+            if not _is_too_wide(table):
+                print_table(table)
+                return
+    names = [" ".join(heading.split()) for heading in headings]
+    print_table(_stack_rows(names, rows, n_once))
+
+
+def _find_repeated(rows: Sequence[Sequence[str]], n_once: int) -> list[bool]:
+    """Return for each row whether its first cells equal those of the row above."""
+    above = ((), *rows)
+    return [n_once > 0 and one[:n_once] == row[:n_once] for one, row in zip(above, rows, strict=False)]
+
+
+def _start_table(gap: int = 2) -> Table:
+    return Table(box=None, pad_edge=False, header_style="bold", padding=(0, gap, 0, 0))
+
+
+def _add_column(
+    table: Table, heading: str, cells: Iterable[str], *, is_text: bool, wraps: bool = False, style: str = ""
+) -> None:
+    """Add a column that is never narrower than its cells, unless it wraps."""
+    lines = (line for text in (heading, *cells) for line in text.split("\n"))
+    table.add_column(
+        heading,
+        justify="left" if is_text else "right",
+        style=style,
+        no_wrap=not wraps,
+        min_width=None if wraps else max(map(cell_len, lines)),
+        overflow="fold",
+        vertical="bottom",
+    )
 
 
 def show_error(error: AssayError) -> None:
@@ -164,7 +214,10 @@ def show_compiled(
 ) -> None:
     """Print how Assay interprets a dataset, and prompts of its first samples."""
     spec = one.task.spec
-    out.print(f"[bold]{escape(spec.name)}[/]  {spec.n_rows:,} rows, {one.kind} by {', '.join(spec.methods)}")
+    out.print(
+        f"[bold]{escape(spec.name)}[/]  {format_count(spec.n_rows, 'row')}, {one.kind} "
+        f"by {', '.join(spec.methods)}"
+    )
     _show_facts(one.facts, one.notes)
     for sample in islice(task.samples(), n_prompts):
         _show_prompts(one, sample, every_method=every_method)
@@ -251,11 +304,7 @@ def _show_prompts(one: CompiledDataset, sample: Sample, *, every_method: bool) -
     what = "text" if one.kind == "text" else "prompt"
     for prompt, methods in islice(shown.items(), None if every_method else 1):
         title = f"{', '.join(methods)} {what} of {sample.id} ({_relativize_origin(sample.origin)})"
-        if out.is_terminal and cell_len(title) + _TITLE_FRAME > out.width:
-            # A panel would truncate its title.
-            out.print(escape(title))
-            title = ""
-        out.print(prompt_panel(prompt, title))
+        print_prompt(prompt, title)
     if one.task.spec.dialect == "table" and sample.is_graded:
         out.print(f"  [dim]right    [/] {escape(_right_answer(sample))}", soft_wrap=True)
     others = [method for methods in list(shown.values())[1:] for method in methods]
@@ -271,8 +320,13 @@ def _right_answer(sample: Sample) -> str:
     return " | ".join([*texts, *([f"{more} more"] if more else [])])
 
 
-def prompt_panel(prompt: Prompt, title: str) -> Panel:
-    """Return a prompt in a frame, with the roles of chat messages."""
+def print_prompt(prompt: Prompt, title: str) -> None:
+    """Print a prompt in a frame, with the roles of chat messages."""
+    print_panel(format_prompt(prompt), title)
+
+
+def format_prompt(prompt: Prompt) -> Text:
+    """Return a prompt as text, with the roles of chat messages."""
     text = Text()
     if isinstance(prompt, str):
         text.append(shorten_text(prompt, SHOWN_PROMPT))
@@ -281,7 +335,17 @@ def prompt_panel(prompt: Prompt, title: str) -> Panel:
             text.append(f"{message.role}\n", style="bold cyan")
             text.append(shorten_text(message.display_text, SHOWN_PROMPT) + "\n")
         text.rstrip()
-    return Panel(text, title=escape(title) or None, title_align="left", border_style="dim", expand=False)
+    return text
+
+
+def print_panel(content: Text | str, title: str) -> None:
+    """Print a text in a frame, with the title above it if the frame would truncate it."""
+    if out.is_terminal and cell_len(title) + _TITLE_FRAME > out.width:
+        out.print(escape(title), soft_wrap=True)
+        title = ""
+    out.print(
+        Panel(content, title=escape(title) or None, title_align="left", border_style="dim", expand=False)
+    )
 
 
 _SCORE = ("task", "method", "counted\n/ n", "score\n%", "95 %\ninterval")
@@ -307,9 +371,9 @@ _TEXT_LAYOUTS = (
 )
 
 
-def result_tables(manifest: RunManifest, metrics: Sequence[Metric]) -> list[Table]:
+def result_tables(manifest: RunManifest, metrics: Sequence[Metric]) -> list[Table | Text]:
     """Return the tables of scores with their counts: percentages, and perplexities."""
-    tables = []
+    tables: list[Table | Text] = []
     shares, means = result_rows(metrics, manifest), mean_rows(metrics, manifest)
     if shares:
         tables.append(_fit_table(_RESULT_LAYOUTS, HEADINGS, shares, means))
@@ -324,11 +388,11 @@ def _fit_table(
     names: Sequence[str],
     rows: Sequence[Sequence[str]],
     means: Sequence[Sequence[str]] = (),
-) -> Table:
+) -> Table | Text:
     """Return the widest layout that fits the terminal, or the rows one below the other if none fits."""
     for headings in layouts:
         table = _build_table(headings, rows, means)
-        if not out.is_terminal or _measure_width(table) <= out.width:
+        if not _is_too_wide(table):
             return table
     return _stack_rows(names, [*rows, *means])
 
@@ -337,14 +401,18 @@ def _measure_width(table: Table) -> int:
     return out.measure(table, options=out.options.update(width=_WIDEST)).minimum
 
 
+def _is_too_wide(table: Table) -> bool:
+    return out.is_terminal and _measure_width(table) > out.width
+
+
 def _build_table(
     headings: Sequence[str], rows: Sequence[Sequence[str]], means: Sequence[Sequence[str]]
 ) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
+    table = _start_table(gap=1)
     for index, heading in enumerate(headings):
-        justify: Literal["left", "right"] = "left" if index < 2 else "right"
+        cells = [row[index] for row in (*rows, *means)]
         style = "bold cyan" if index == 3 else ""
-        table.add_column(heading, justify=justify, no_wrap=index > 0, overflow="fold", style=style)
+        _add_column(table, heading, cells, is_text=index < 2, wraps=index == 0, style=style)
     for row in rows:
         table.add_row(*(escape(cell) for cell in row[: len(headings)]))
     if means:
@@ -354,36 +422,29 @@ def _build_table(
     return table
 
 
-def _stack_rows(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    """Return a table for narrow terminals: a line for each value."""
-    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
-    for row in rows:
-        table.add_row(f"[bold]{escape(row[0])}[/]", f"[bold]{escape(row[1])}[/]")
-        for name, cell in zip(names[2:], row[2:], strict=True):
-            table.add_row(f"  {name}", escape(cell))
-    return table
+def _stack_rows(names: Sequence[str], rows: Sequence[Sequence[str]], n_once: int = 0) -> Text:
+    """Return the rows for a narrow terminal: a heading, then a line for each value."""
+    width = max(map(cell_len, names))
+    lines: list[Text] = []
+    for row, is_repeated in zip(rows, _find_repeated(rows, n_once), strict=True):
+        if not is_repeated:
+            lines.append(Text("  ".join(filter(None, row[:2])), style="bold"))
+        for at in range(n_once if is_repeated else 2, len(row)):
+            if row[at]:
+                lines.append(Text(f"  {names[at]:<{width}}  {row[at]}"))
+    return Text("\n").join(lines)
 
 
-def group_tables(metrics: Sequence[Metric], manifest: RunManifest) -> list[Table]:
-    """Return the tables of scores per group: shares and perplexities separately."""
-    tables = []
+def _print_group_tables(metrics: Sequence[Metric], manifest: RunManifest) -> None:
+    """Print the tables of scores per group: shares and perplexities separately."""
     for headings, rows in group_rows(metrics, manifest):
         is_one_task = len({row[0] for row in rows}) == 1
         names = _reorder_group_row(headings, is_one_task=is_one_task)
         cells = [
             [cell or "(empty)" for cell in _reorder_group_row(row, is_one_task=is_one_task)] for row in rows
         ]
-        table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-        for index, (heading, *column) in enumerate(zip(names, *cells, strict=True)):
-            justify: Literal["left", "right"] = "left" if index < 3 - is_one_task else "right"
-            lines = heading.replace("% ", "%\n")
-            needed = max(map(cell_len, (*lines.split("\n"), *column)))
-            table.add_column(lines, justify=justify, no_wrap=True, min_width=needed, vertical="bottom")
-        for row in cells:
-            table.add_row(*map(escape, row))
-        is_too_wide = out.is_terminal and _measure_width(table) > out.width
-        tables.append(_stack_rows(names, cells) if is_too_wide else table)
-    return tables
+        out.print()
+        print_rows([name.replace("% ", "%\n") for name in names], cells, n_left=3 - is_one_task)
 
 
 def _reorder_group_row(cells: Sequence[str], *, is_one_task: bool) -> list[str]:
@@ -427,9 +488,7 @@ def show_metrics(manifest: RunManifest, metrics: Sequence[Metric], retry: str = 
     """Print the tables of a run, and warnings."""
     for table in result_tables(manifest, metrics):
         print_table(table)
-    for groups in group_tables(metrics, manifest):
-        out.print()
-        print_table(groups)
+    _print_group_tables(metrics, manifest)
     for line in format_thinking_lines(manifest):
         out.print(f"[dim]thinking[/] {escape(line)}", soft_wrap=True)
     _show_charges(manifest)

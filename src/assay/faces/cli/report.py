@@ -116,11 +116,10 @@ def _build_runs_answer(root: Path) -> RunsAnswer:
 
 def _show_list(root: Path) -> None:
     from rich.markup import escape
-    from rich.table import Table
 
     from assay.app.stored_runs import list_results
     from assay.core.errors import StoreError
-    from assay.faces.cli.render import out, print_table, show_error
+    from assay.faces.cli.render import out, print_rows, show_error
     from assay.results.rows import format_metric_interval, format_metric_value, is_perplexity
     from assay.results.run_group import list_group_folders
     from assay.results.subset_families import group_by_family, is_subset_mean
@@ -131,9 +130,7 @@ def _show_list(root: Path) -> None:
     if not runs and not benches and not problems:
         out.print(f"no runs under {root}/; create one with `assay run data.csv`")
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("run", "status", "started", "model", "task", "method", "score", "95 % interval"):
-        table.add_column(heading, overflow="fold")
+    rows: list[tuple[str, ...]] = []
     for folder, manifest, headlines in runs:
         head = (
             folder.name,
@@ -143,16 +140,15 @@ def _show_list(root: Path) -> None:
         )
         for metric in headlines:
             method = f"{metric.method} (perplexity)" if is_perplexity(metric) else metric.method
-            mean = " (mean of subsets)" if is_subset_mean(metric, manifest) else ""
-            table.add_row(
-                *head, metric.task + mean, method, format_metric_value(metric), format_metric_interval(metric)
-            )
-            head = ("", "", "", "")
+            task = metric.task + (" (mean of subsets)" if is_subset_mean(metric, manifest) else "")
+            cells = (task, method, format_metric_value(metric), format_metric_interval(metric))
+            rows.append((*head, *cells))
         if not headlines:
             titles = ", ".join(family.title for family in group_by_family(manifest.tasks))
-            table.add_row(*head, titles, "", "", "")
+            rows.append((*head, titles, "", "", ""))
     if runs:
-        print_table(table)
+        headings = ("run", "status", "started", "model", "task", "method", "score", "95 %\ninterval")
+        print_rows(headings, rows, n_left=8, wrapping=(4,), optional=((2,),), n_once=4)
     if runs and (benches or list_group_folders(root)):
         out.print()
     for group in list_group_folders(root):

@@ -21,7 +21,7 @@ from assay.faces.cli.comparison_screen import show_differences
 from assay.faces.cli.group_progress import GroupObservers
 from assay.faces.cli.json_output import FAULT, Answer
 from assay.faces.cli.progress_views import ProgressMode, download_bars
-from assay.faces.cli.render import out, print_table, show_error, show_failures, show_notes, simple_table
+from assay.faces.cli.render import out, print_rows, show_error, show_failures, show_notes
 from assay.faces.cli.run import FAILED_SAMPLES
 from assay.results.comparison_words import format_side_letter, render_comparison
 from assay.results.group_table import build_group_table
@@ -68,7 +68,7 @@ def show_group(result: GroupResult, page: Path | None) -> None:
     sides = [next(letters) if is_compared and row.metrics else "" for row in result.rows]
     table = build_group_table(result.rows, sides)
     out.print()
-    print_table(simple_table(table.headings, table.rows, n_left=table.n_names))
+    print_rows(table.headings, table.rows, n_left=table.n_names)
     if result.comparison is not None:
         out.print()
         show_differences(result.comparison)

@@ -228,10 +228,7 @@ def _show_rescored(done: RescoreResult) -> None:
 
 
 def _show_changes(changes: ScoringChanges) -> None:
-    from rich.markup import escape
-    from rich.table import Table
-
-    from assay.faces.cli.render import out, print_table
+    from assay.faces.cli.render import out, print_rows
 
     if not changes.n_changed:
         out.print(f"no changes in {changes.n:,} scores")
@@ -240,19 +237,18 @@ def _show_changes(changes: ScoringChanges) -> None:
         f"{changes.n_changed:,} of {changes.n:,} scores changed: {changes.n_gained:,} higher, "
         f"{changes.n_lost:,} lower"
     )
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("sample", "method", "target", "original scoring", "new scoring"):
-        table.add_column(heading, overflow="fold")
-    for one in changes.first:
-        cells = (
+    rows = [
+        (
             one.sample_id,
             one.method,
             one.after.target or "-",
             _format_score(one.before),
             _format_score(one.after),
         )
-        table.add_row(*(escape(cell) for cell in cells))
-    print_table(table)
+        for one in changes.first
+    ]
+    headings = ("sample", "method", "target", "original scoring", "new scoring")
+    print_rows(headings, rows, n_left=5, wrapping=(2, 3, 4))
 
 
 def _format_score(score: Score) -> str:
@@ -285,38 +281,28 @@ def _build_scorings_answer(folder: Path) -> Answer:
 
 
 def _show_scorings(folder: Path) -> int:
-    from rich.markup import escape
-    from rich.table import Table
-
     from assay.app.rescore import list_scorings
     from assay.core.rounding import NOT_KNOWN, format_decimal
-    from assay.faces.cli.render import out, print_table
+    from assay.faces.cli.render import out, print_rows
     from assay.results.rows import format_metric_interval, format_metric_value
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("scoring", "task", "method", "metric", "score", "95 % interval", "difference", ""):
-        table.add_column(heading, overflow="fold")
+    rows: list[tuple[str, ...]] = []
     for one in list_scorings(folder):
         marks = [
             *(["current"] if one.is_shown else []),
             *(["older answers"] if one.is_of_older_answers else []),
         ]
-        head, mark = one.name, ", ".join(marks)
+        mark = ", ".join(marks)
         for metric, less in zip(one.heads, one.differences, strict=True):
             unit = 100.0 if metric.is_share else 1.0
             difference = NOT_KNOWN if less is None else format_decimal(unit * less, 1, is_signed=True)
-            cells = (
-                head,
-                metric.task,
-                metric.method,
-                metric.metric,
-                format_metric_value(metric),
-                format_metric_interval(metric),
-            )
-            table.add_row(*(escape(cell) for cell in cells), difference, mark)
-            head = mark = ""
+            value, interval = format_metric_value(metric), format_metric_interval(metric)
+            cells = (metric.task, metric.method, metric.metric, value, interval, difference)
+            rows.append((one.name, *cells, mark))
+            mark = ""
         if not one.heads:
-            table.add_row(escape(head), "not scored", *[""] * 5, mark)
-    print_table(table)
+            rows.append((one.name, "not scored", *[""] * 5, mark))
+    headings = ("scoring", "task", "method", "metric", "score", "95 % interval", "difference", "")
+    print_rows(headings, rows, n_left=8, wrapping=(1,), n_once=1)
     out.print("[dim]switch with `assay score RUN --use NUMBER`[/]")
     return 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from assay.core.errors import AssayError, Problem, StoreError, UsageError
+from assay.core.errors import AssayError, Problem, StoreError, UsageError, format_count
 from assay.faces.cli.lazy import Command, LazyGroup
 
 if TYPE_CHECKING:
@@ -83,8 +83,9 @@ def serve(
             show_error(AssayError(problem))
         server = TeamServer(team, ServeSettings(host, port, allow_host))
         click.echo(
-            f"{len(team.datasets.every())} datasets, {len(team.models.every())} models, "
-            f"{settings.workers} workers, database {team.database.place}"
+            f"{format_count(len(team.datasets.every()), 'dataset')}, "
+            f"{format_count(len(team.models.every()), 'model')}, "
+            f"{format_count(settings.workers, 'worker')}, database {team.database.place}"
         )
         print_first_token(team)
         click.echo(f"serving at {server.address}  (Ctrl-C to stop)")

@@ -35,7 +35,7 @@ def _add_database_options(command: Callable[Concatenate[TeamSettings, _P], None]
     )
     @click.pass_obj
     @wraps(command)
-    def placed(
+    def run_with_settings(
         settings: TeamSettings, /, home: str | None, database: str | None, *args: _P.args, **kwargs: _P.kwargs
     ) -> None:
         import msgspec
@@ -44,7 +44,7 @@ def _add_database_options(command: Callable[Concatenate[TeamSettings, _P], None]
         changed = {name: value for name, value in given.items() if value is not None}
         command(msgspec.structs.replace(settings, **changed), *args, **kwargs)
 
-    return placed
+    return run_with_settings
 
 
 @click.group()

@@ -66,7 +66,7 @@ def read(path: Path) -> ImportedRun:
     if not samples:
         raise build_log_error(
             "LOG-005",
-            "the log has totals only: there is no samples file beside it",
+            "the log has totals only: there is no samples file next to it",
             "run lm-eval with --log_samples and --output_path; totals alone have no samples to look at",
             path,
         )
@@ -372,7 +372,7 @@ def _read_number(value: Any) -> float | None:
 
 def _list_notes(results: Path | None, log: Mapping[str, Any]) -> Iterator[str]:
     if results is None:
-        yield "there is no results file beside the samples: model, settings and totals are not in the log"
+        yield "there is no results file next to the samples: model, settings and totals are not in the log"
     elif "config" not in log:
         yield f"{results.name} has no config: model and settings are not in the log"
 

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from assay.core.errors import StoreError
+from assay.core.errors import StoreError, explain_type_error
 from assay.core.origin import Origin
 from assay.results.damaged_files import DECODE_ERRORS
 from assay.results.exchange.log_files import build_log_error, decode_json
@@ -42,7 +42,7 @@ class TypedReader(Generic[T]):
     def _build_error(self, error: msgspec.ValidationError, place: Origin | Path) -> StoreError:
         return build_log_error(
             "LOG-003",
-            f"the log does not have the form that {self._program} documents: {error}",
+            f"the log does not have the form that {self._program} documents: {explain_type_error(error)}",
             f"write the log again with {self._program}, or correct this value",
             place,
         )

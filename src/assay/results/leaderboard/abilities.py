@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from assay.core.errors import Problem, UsageError, listing, suggest_name
+from assay.core.errors import Problem, UsageError, explain_type_error, listing, suggest_name
 from assay.core.origin import Origin
 from assay.results.leaderboard.columns import ComputedColumn
 
@@ -28,7 +28,7 @@ def read_abilities(path: Path) -> dict[str, list[str]]:
         what = f"not valid TOML: {error}"
         fix = 'correct the file; put a name that is not plain ASCII in quotes: "추론" = ["nli"]'
     except msgspec.ValidationError as error:
-        what = f"{error}; expected a list of datasets for each ability"
+        what = f"{explain_type_error(error)}; expected a list of datasets for each ability"
         fix = 'write: reasoning = ["gsm8k", "mmlu:[STEM]"]'
     raise UsageError(Problem("BOARD-004", what, fix, Origin(str(path))))
 

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from assay.core.errors import listing
+from assay.core.errors import format_count, listing
 from assay.core.ids import digest
 from assay.core.model import ModelIdentity
 from assay.results.leaderboard.abilities import (
@@ -100,14 +100,16 @@ def _means(
     means, notes = [], []
     if len(every) > 1:
         if shared:
-            means.append(BoardMean(f"mean of {_format_dataset_count(len(shared))}", "shared", tuple(shared)))
+            means.append(
+                BoardMean(f"mean of {format_count(len(shared), 'dataset')}", "shared", tuple(shared))
+            )
         else:
             notes.append("no dataset has results for every model, so no mean ranks all models")
         if shared != every:
-            means.append(BoardMean(f"mean of all {_format_dataset_count(len(every))}", "all", tuple(every)))
+            means.append(BoardMean(f"mean of all {format_count(len(every), 'dataset')}", "all", tuple(every)))
             notes.append(
-                f"{len(every) - len(shared)} of {_format_dataset_count(len(every))} do not have results for "
-                "every model; a mean ranks only models with all of its datasets"
+                f"{len(every) - len(shared)} of {format_count(len(every), 'dataset')} do not have results "
+                "for every model; a mean ranks only models with all of its datasets"
             )
     left_out = [
         column.column.label
@@ -138,10 +140,6 @@ def _column_notes(columns: Sequence[ComputedColumn]) -> list[str]:
         for note in column.column.notes:
             labels.setdefault(note, []).append(column.column.label)
     return [f"{note}: {listing(names, at_most=5)}" for note, names in labels.items()]
-
-
-def _format_dataset_count(n: int) -> str:
-    return f"{n} dataset" if n == 1 else f"{n} datasets"
 
 
 def _cell(

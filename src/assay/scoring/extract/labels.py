@@ -108,7 +108,7 @@ class Labels:
         self.are_marks = all(len(core) == 1 for core in cores)
         """Whether the labels are letters or digits of any script, not words."""
         flags = re.NOFLAG if self._has_case else re.IGNORECASE
-        name = "|".join(_bound_label(core) for core in sorted(cores, key=len, reverse=True))
+        name = "|".join(_build_label_pattern(core) for core in sorted(cores, key=len, reverse=True))
         self.whole = re.compile(
             rf"(?:(?:[#>=→⇒➜➔➡✅✔☑\ufe0f]|[-•]\s)++\s*+)?{_SURELY}{_CALLED}{DECORATION}(?P<label>{name}){_NUMBERED}{CLOSING}",
             flags,
@@ -243,7 +243,7 @@ def ends_phrase(body: str, end: int) -> bool:
     return _TERMINAL.match(body, end) is not None
 
 
-def _bound_label(core: str) -> str:
+def _build_label_pattern(core: str) -> str:
     """Return the pattern of a label with the characters that may not follow it."""
     text = re.escape(core)
     if not core[-1].isascii():

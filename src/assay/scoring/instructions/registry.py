@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from assay.core.errors import Problem, Problems, listing, suggest_name
+from assay.core.errors import Problem, Problems, explain_type_error, listing, suggest_name
 from assay.scoring.instructions.instruction import Instruction
 from assay.scoring.instructions.kinds import (
     AllCapitals,
@@ -112,5 +112,5 @@ def _read(name: Any, given: Any, place: str) -> Instruction | Problem:
         return msgspec.convert(stated, kind)
     except msgspec.ValidationError as error:
         fields = ", ".join(field.encode_name for field in msgspec.structs.fields(kind)) or "none"
-        what = f"{place}: invalid arguments {stated!r} for {name!r}: {error}"
+        what = f"{place}: invalid arguments {stated!r} for {name!r}: {explain_type_error(error)}"
         return Problem("IFEVAL-003", what, f"correct them; this instruction accepts: {fields}")

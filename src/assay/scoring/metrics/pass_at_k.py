@@ -64,7 +64,7 @@ class PassAtK(ListMetric):
 
     def check_plan(self, n_samples: int) -> None:
         """Raise if k is unknown or cannot be estimated from `n` answers."""
-        k = self._known_k()
+        k = self._require_k()
         if n_samples < k:
             raise too_few_samples(k, n_samples, "")
 
@@ -75,7 +75,7 @@ class PassAtK(ListMetric):
     def __call__(self, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
         """Return `pass@k` in percent. A prediction is a list of samples, or a single sample as text."""
         check_lengths(self, predictions, references)
-        k = self._known_k()
+        k = self._require_k()
         rows = _rows(predictions, references)
         _check_counts(rows, k)
         imported = _imports(references)
@@ -92,7 +92,7 @@ class PassAtK(ListMetric):
             f"pass@{k}", [pass_at_k(len(row), sum(ran.is_ok for ran in row), k) for row in self.ran]
         )
 
-    def _known_k(self) -> int:
+    def _require_k(self) -> int:
         if self.k is None:
             fix = "--dataset-arg pass_at_k=1, or PassAtK(k=1)"
             raise PlanError(Problem("CODE-003", "PassAtK has no k", fix))

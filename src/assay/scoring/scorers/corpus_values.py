@@ -61,7 +61,7 @@ def build_count_metrics(
     return metrics
 
 
-def lost_metric(track: Method, name: str, scores: Sequence[Score], why: str) -> Metric:
+def build_empty_metric(track: Method, name: str, scores: Sequence[Score], why: str) -> Metric:
     """Return a metric without a value over all rows, with the reason."""
     metric_without_value = _assemble_metric(
         scores[0].task, track, name, None, None, (None, None), _Outcomes.of(scores), 0

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.app.settings import RunSettings
-from assay.app.team.plan import AskedSettings, EvaluationPlan, make_plan, require_no_secrets
+from assay.app.team.plan import EvaluationPlan, EvaluationSettings, make_plan, require_no_secrets
 from assay.core.errors import UsageError
 from assay.core.team import Provenance, RegisteredDataset, RegisteredModel
 
@@ -23,7 +23,7 @@ def planned(
     *datasets: RegisteredDataset, judge: RegisteredModel | None = None, **asked: Any
 ) -> EvaluationPlan:
     of_server = {"runs_dir": "kept", "seed": 1}
-    return make_plan(_MODEL, datasets, AskedSettings(**asked), judge=judge, of_server=of_server)
+    return make_plan(_MODEL, datasets, EvaluationSettings(**asked), judge=judge, of_server=of_server)
 
 
 def test_the_request_wins_over_the_dataset_and_that_over_the_server() -> None:
@@ -45,7 +45,7 @@ def test_the_request_wins_over_the_dataset_and_that_over_the_server() -> None:
 
 def test_a_model_says_where_its_workers_are() -> None:
     large = RegisteredModel("large", "hf:/large", {"num_gpus": "2"}, workers=4, on="ray")
-    plan = make_plan(large, [dataset("a")], AskedSettings(), judge=None, of_server={})
+    plan = make_plan(large, [dataset("a")], EvaluationSettings(), judge=None, of_server={})
     assert (plan.values.workers, plan.values.on) == (4, "ray")
     assert (plan.sources["workers"], plan.sources["on"]) == ("model", "model")
     assert (planned(dataset("a")).values.workers, planned(dataset("a")).sources["on"]) == (None, "default")
@@ -101,15 +101,15 @@ def test_nothing_that_may_be_asked_for_is_a_path_or_a_model() -> None:
         "dialect",
         "offline",
     }
-    assert not free & set(AskedSettings.__struct_fields__)
-    assert set(AskedSettings.__struct_fields__) <= set(RunSettings.__struct_fields__)
+    assert not free & set(EvaluationSettings.__struct_fields__)
+    assert set(EvaluationSettings.__struct_fields__) <= set(RunSettings.__struct_fields__)
 
 
 @given(
     st.builds(
-        AskedSettings, shots=st.none() | st.integers(0, 9), seed=st.none() | st.integers(-(2**31), 2**31)
+        EvaluationSettings, shots=st.none() | st.integers(0, 9), seed=st.none() | st.integers(-(2**31), 2**31)
     )
 )
-def test_a_plan_is_read_back_as_it_was_made(asked: AskedSettings) -> None:
+def test_a_plan_is_read_back_as_it_was_made(asked: EvaluationSettings) -> None:
     plan = make_plan(_MODEL, [dataset("a")], asked, judge=None, of_server={})
     assert msgspec.json.decode(msgspec.json.encode(plan), type=EvaluationPlan) == plan

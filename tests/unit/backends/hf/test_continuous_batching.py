@@ -273,8 +273,8 @@ def test_samples_of_one_prompt_read_it_once(make_model: MakeModel, kind: str, ma
     head = "one two three four five six seven eight nine ten, hello world, the answer is yes, but no. "
     texts = [head + "What is the capital of France?", head + "Question: which of these is a fruit?"]
     asks = [Generate(text, Sampling(max_tokens=6, temperature=1.0, n=5)) for text in texts]
-    asked = [make_request("t", str(n), "gen", "answer", 0, ask) for n, ask in enumerate(asks)]
-    outcomes = [response.outcome for response in backend.run(asked)]
+    requests = [make_request("t", str(n), "gen", "answer", 0, ask) for n, ask in enumerate(asks)]
+    outcomes = [response.outcome for response in backend.run(requests)]
     assert all(isinstance(outcome, Completion) for outcome in outcomes)
     outputs = [one for outcome in outcomes if isinstance(outcome, Completion) for one in outcome.outputs]
     one, other = (backend._tokenization.prompts([text])[0] for text in texts)

@@ -54,8 +54,8 @@ def test_a_setting_becomes_the_templates_own_variables(
 @pytest.mark.parametrize(
     ("template", "thinking", "words"),
     [
-        (PLAIN, "on", "knows no thinking"),
-        (PLAIN, "512", "knows no thinking"),
+        (PLAIN, "on", "does not support thinking"),
+        (PLAIN, "512", "does not support thinking"),
         (ALWAYS_OPEN, "off", "cannot switch thinking off"),
         (CHANNELS, "off", "use --thinking low"),
         (SWITCHED, "high", "no levels of effort"),
@@ -278,16 +278,16 @@ def test_the_embedded_model_thinks_with_a_budget_and_then_answers(tmp_path: Path
     args = {"chat_template": str(template), "thinking": "8", "dtype": "float32"}
     backend = open_backend("smollm2", args)
     prompts = [(Message("user", f"What is {n} + {n}?"),) for n in range(3)]
-    asked = [
+    requests = [
         make_request("t", str(n), "gen", "answer", 0, Generate(prompt, Sampling(max_tokens=4)))
         for n, prompt in enumerate(prompts)
     ]
-    outputs = [response.outcome.outputs[0] for response in backend.run(asked)]  # type: ignore[union-attr]
+    outputs = [response.outcome.outputs[0] for response in backend.run(requests)]  # type: ignore[union-attr]
     backend.close()
     assert [output.n_thinking_tokens for output in outputs] == [8, 8, 8]
     assert all(output.reasoning for output in outputs)
     assert any(output.text and output.n_tokens > 8 for output in outputs)
-    assert backend.n_tokens(asked[0].ask) == backend.n_tokens(Generate(prompts[0], Sampling(max_tokens=4)))
+    assert backend.n_tokens(requests[0].ask) == backend.n_tokens(Generate(prompts[0], Sampling(max_tokens=4)))
 
 
 @pytest.mark.model

@@ -36,8 +36,8 @@ def test_a_text_is_its_pieces_joined(few: tuple[Shot, ...], source: str, target:
     assert isinstance(prompt, str)
     assert prompt == joined(examples + source, target.rstrip())
     assert prompt[:start] == examples + source
-    asked = before.question_prompt
-    assert asked == ((examples + source).rstrip() or examples + source)
+    questions = before.question_prompt
+    assert questions == ((examples + source).rstrip() or examples + source)
 
 
 @given(shots, texts.filter(bool), texts.filter(str.strip))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.core.errors import Problem
-from assay.dialects.llmbox.library.raw_data import read_python_rows, read_rows, typed_columns
+from assay.dialects.llmbox.library.raw_data import convert_column_types, read_python_rows, read_rows
 
 ProblemOf = Callable[[Callable[[], object]], Problem]
 
@@ -32,7 +32,7 @@ ProblemOf = Callable[[Callable[[], object]], Problem]
     ],
 )
 def test_the_type_of_a_column(values: list[str], expected: list[object]) -> None:
-    rows = typed_columns([{"a": value} for value in values])
+    rows = convert_column_types([{"a": value} for value in values])
     assert [row["a"] for row in rows] == expected
     assert [type(row["a"]) for row in rows] == [type(value) for value in expected]
 
@@ -53,7 +53,7 @@ def test_whole_columns_have_the_types_that_pandas_gives_them(values: list[str]) 
     import pandas
 
     frame = pandas.read_csv(io.StringIO("a\n" + "\n".join(values) + "\n"), keep_default_na=False)
-    ours = [row["a"] for row in typed_columns([{"a": value} for value in values])]
+    ours = [row["a"] for row in convert_column_types([{"a": value} for value in values])]
     theirs = frame["a"].tolist()
     assert [type(value) for value in ours] == [type(value) for value in theirs]
     assert ours == pytest.approx(theirs)

@@ -14,7 +14,7 @@ from assay.core.method import Method
 from assay.core.task import TaskSettings
 from assay.dialects.table.compile import CompiledTable, compile_table
 from assay.dialects.table.meta import TableMeta
-from assay.dialects.table.readings import AmbiguousTableError, Reading
+from assay.dialects.table.readings import AmbiguousTableError, TableReading
 from fakes.scoring import score_reply
 from fakes.tables import table
 
@@ -29,7 +29,7 @@ def _prompt(one: CompiledTable) -> str:
     return str(one.task.preview_prompt(next(iter(one.task.samples())), Method.GEN))
 
 
-def _first_reading(path: str) -> Reading:
+def _first_reading(path: str) -> TableReading:
     with pytest.raises(AmbiguousTableError) as raised:
         _compile(path)
     reading = raised.value.readings[0]

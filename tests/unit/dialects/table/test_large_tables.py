@@ -101,7 +101,7 @@ def test_a_large_document_is_said_to_be_held(
     row = json.dumps({"question": "q", "answer": "x"})
     path.write_text(f"[{row}]" if kind == "json" else row)
     assert compile_table(str(path), TaskSettings()).notes == ()
-    monkeypatch.setattr("assay.dialects.table.compile._LARGE_DOCUMENT", 10)
+    monkeypatch.setattr("assay.dialects.table.table_file._LARGE_DOCUMENT", 10)
     notes = compile_table(str(path), TaskSettings()).notes
     assert any("is read into memory" in note for note in notes) == is_told
 

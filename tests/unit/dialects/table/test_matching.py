@@ -59,7 +59,7 @@ def test_a_judge_is_a_way_of_matching(tmp_path: Path) -> None:
 
 def test_matching_has_no_effect_on_options(tmp_path: Path) -> None:
     one = compiled(table(tmp_path, ONE), TableMeta(match="exact", several_right="any"))
-    assert "'match' applies to free-form answers only: this is a mcq table" in one.notes
+    assert "'match' applies only to free-form answers: the table is mcq" in one.notes
     assert "'several_right' has no effect: no row has several right options" in one.notes
     (spec,) = scorers(one)
     assert "several_right" not in spec.args

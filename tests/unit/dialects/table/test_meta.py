@@ -44,7 +44,7 @@ def test_aisbench_may_write_numbers_as_texts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "expected"),
     [
-        ("request_count", "0", ">= 1"),
+        ("request_count", "0", "at least 1"),
         ("request_count", '"six"', "'six'"),
         ("request_count", "2.5", "2.5"),
         ("request_count", "true", "True"),
@@ -53,14 +53,18 @@ def test_aisbench_may_write_numbers_as_texts(tmp_path: Path) -> None:
         ("output_config", '{"method": "uniform"}', "params"),
         ("output_config", '{"params": {"min_value": 1, "max_value": 2}}', "method"),
         ("output_config", '{"method": "uniform", "params": {"min_value": 3, "max_value": 2}}', "more than"),
-        ("output_config", '{"method": "uniform", "params": {"min_value": 0, "max_value": 2}}', ">= 1"),
+        ("output_config", '{"method": "uniform", "params": {"min_value": 0, "max_value": 2}}', "at least 1"),
         ("output_config", '{"method": "uniform", "params": {"min_value": 1, "mx_value": 2}}', "mx_value"),
-        ("output_config", '{"method": "percentage", "params": {"percentage_distribute": []}}', "length >= 1"),
+        (
+            "output_config",
+            '{"method": "percentage", "params": {"percentage_distribute": []}}',
+            "length at least 1",
+        ),
         ("output_config", '{"method": "percentage", "params": {"percentage_distribute": [[4, 0.9]]}}', "0.9"),
         (
             "output_config",
             '{"method": "percentage", "params": {"percentage_distribute": [[4, 1.5], [4, -0.5]]}}',
-            "<= 1",
+            "at most 1",
         ),
     ],
 )

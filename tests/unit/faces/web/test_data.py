@@ -142,17 +142,17 @@ def test_the_script_may_be_kept_for_ever_under_an_address_that_names_it(client: 
 
 def test_large_answers_are_compressed_for_other_machines(runs: Path, client: AsgiClient) -> None:
     write_run(runs / "large", [f"answer {nth}" for nth in range(2000)])
-    asked = {"accept-encoding": "br, gzip"}
-    near = client.get("/data/runs/large/samples", asked)
+    headers = {"accept-encoding": "br, gzip"}
+    near = client.get("/data/runs/large/samples", headers)
     assert "content-encoding" not in near.headers
     far = AsgiClient(client._app, "127.0.0.1:8421", client="192.168.1.9")
     with far:
-        answer = far.get("/data/runs/large/samples", asked)
+        answer = far.get("/data/runs/large/samples", headers)
         assert answer.headers["content-encoding"] == "gzip"
         assert gzip.decompress(answer.body) == near.body
         assert len(answer.body) < len(near.body) / 4
         assert far.get("/data/runs/large/samples").body == near.body
-        assert "content-encoding" not in far.get("/data/runs", asked).headers, "short ones are not"
+        assert "content-encoding" not in far.get("/data/runs", headers).headers, "short ones are not"
 
 
 def test_a_run_that_grows_begins_again_and_is_deleted(client: AsgiClient, runs: Path) -> None:

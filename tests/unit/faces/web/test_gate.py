@@ -110,16 +110,16 @@ def test_no_invented_origin_gets_through(client: Client, origin: str) -> None:
     ("mode", "dest"), [("no-cors", "script"), ("no-cors", "image"), ("cors", "empty"), ("navigate", "iframe")]
 )
 def test_other_sites_may_not_include_anything(client: Client, site: str, mode: str, dest: str) -> None:
-    asked = {"sec-fetch-site": site, "sec-fetch-mode": mode, "sec-fetch-dest": dest}
+    headers = {"sec-fetch-site": site, "sec-fetch-mode": mode, "sec-fetch-dest": dest}
     for path in ("/", "/data/runs", "/assets/app.js"):
-        assert code(client.get(path, headers=asked)) == "WEB-011"
+        assert code(client.get(path, headers=headers)) == "WEB-011"
 
 
 def test_a_link_on_another_site_opens_a_page_and_no_data(client: Client) -> None:
-    asked = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
-    assert client.get("/runs/one", headers=asked).status == 200
-    assert code(client.get("/data/runs", headers=asked)) == "WEB-011"
-    assert code(client.post("/session", {"token": "x"}, asked)) == "WEB-011"
+    headers = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+    assert client.get("/runs/one", headers=headers).status == 200
+    assert code(client.get("/data/runs", headers=headers)) == "WEB-011"
+    assert code(client.post("/session", {"token": "x"}, headers)) == "WEB-011"
 
 
 @pytest.mark.parametrize("site", ["same-origin", "none"])

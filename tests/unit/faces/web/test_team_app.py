@@ -15,7 +15,7 @@ from assay.app.settings import RunSettings
 from assay.app.team import worker as worker_module
 from assay.app.team.evaluations import EvaluationRequest, delete, run_folder, submit
 from assay.app.team.messages import TryModel
-from assay.app.team.plan import AskedSettings
+from assay.app.team.plan import EvaluationSettings
 from assay.app.team.settings import TeamSettings, resolve_team_settings
 from assay.app.team.team import Team, open_team
 from assay.app.team.worker import Worker
@@ -270,7 +270,7 @@ def test_a_database_that_is_away_for_a_while_costs_no_evaluation(
 
 
 def test_the_words_below_fields_are_read() -> None:
-    words = read_field_docs(AskedSettings)
+    words = read_field_docs(EvaluationSettings)
     assert words["shots"] == "Solved examples before each question."
     assert "temperature" not in words
 

@@ -51,12 +51,12 @@ def sentence(tokens: Tokens, *, has_ids: bool = True, has_tokens: bool = True) -
 
 
 def answers(*outcomes: Outcome) -> list[AnsweredRequest]:
-    asked = [
+    requests = [
         make_request("task", "s1", "ppl", "option", at, Span("prompt", 0)) for at in range(len(outcomes))
     ]
     return [
         AnsweredRequest(one, Response(one.id, one.key, outcome))
-        for one, outcome in zip(asked, outcomes, strict=True)
+        for one, outcome in zip(requests, outcomes, strict=True)
     ]
 
 

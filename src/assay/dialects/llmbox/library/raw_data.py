@@ -41,7 +41,7 @@ def read_rows(path: Path) -> Rows:
     if suffix == ".txt":
         return [{"text": line} for line in _lines(rows[0]["text"])]
     if suffix in (".csv", ".tsv"):
-        return typed_columns(rows)
+        return convert_column_types(rows)
     columns = dict.fromkeys(name for row in rows for name in row)
     return [{name: row.get(name) for name in columns} for row in rows]
 
@@ -52,7 +52,7 @@ def _lines(text: str) -> list[str]:
     return lines if lines[-1] else lines[:-1]
 
 
-def typed_columns(rows: Rows) -> Rows:
+def convert_column_types(rows: Rows) -> Rows:
     """Convert the texts of a delimited file to the type of their whole column, in place."""
     for name in rows[0]:
         make = _type_of([row[name] for row in rows if row[name]])

@@ -258,12 +258,12 @@ def _load_circular(
         )
     loaded = cls.dataset_class.load(*args, **kwargs)
 
-    def turned(rows: Any) -> Any:
+    def turn(rows: Any) -> Any:
         made = list(build_circular_rows(rows, options, answer, circular_patterns, move_answer=move))
         with quiet_datasets_library() as datasets:
             return datasets.Dataset.from_list(made)
 
     if not isinstance(loaded, dict):
-        return turned(loaded)
+        return turn(loaded)
     wanted = getattr(cls, "default_circular_splits", None) or ()
-    return {split: turned(rows) if split in wanted else rows for split, rows in loaded.items()}
+    return {split: turn(rows) if split in wanted else rows for split, rows in loaded.items()}

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from assay.core.errors import Problem, Problems, listing, suggest_name
+from assay.core.errors import Problem, Problems, explain_type_error, listing, suggest_name
 from assay.core.origin import Origin
 from assay.dialects.openicl.config.entry import (
     Component,
@@ -264,7 +264,9 @@ class _EntryCheck:
             try:
                 msgspec.convert(given[field.name], field.type)
             except msgspec.ValidationError as error:
-                self.problem(f"{of} is {given[field.name]!r:.60}: {error}", "correct the value")
+                self.problem(
+                    f"{of} is {given[field.name]!r:.60}: {explain_type_error(error)}", "correct the value"
+                )
 
 
 def _describe_value(value: object) -> str:

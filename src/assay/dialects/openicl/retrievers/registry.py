@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from assay.core.errors import AuthorError, Problem, listing, suggest_name
+from assay.core.errors import AuthorError, Problem, explain_type_error, listing, suggest_name
 from assay.core.origin import Origin
 from assay.dialects.openicl.retrievers.bm25 import BM25Retriever
 from assay.dialects.openicl.retrievers.dpp import DPPRetriever
@@ -52,7 +52,7 @@ def make_retriever(name: str, arguments: Mapping[str, Any], *, where: Origin | N
             return msgspec.convert(given, kind)
         except msgspec.ValidationError as error:
             # Each value is valid, but not the combination.
-            faults = [(str(error), "correct one of them")]
+            faults = [(explain_type_error(error), "correct one of them")]
     raise AuthorError([Problem("OPENICL-009", f"{name}: {what}", fix, where) for what, fix in faults])
 
 
@@ -72,5 +72,7 @@ def _faults(kind: type[Retriever], given: Mapping[str, Any]) -> list[tuple[str, 
         try:
             msgspec.convert(given[name], field.type)
         except msgspec.ValidationError as error:
-            faults.append((f"{name} is {given[name]!r:.60}: {error}", "correct the value"))
+            faults.append(
+                (f"{name} is {given[name]!r:.60}: {explain_type_error(error)}", "correct the value")
+            )
     return faults

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple, get_args
 
 import msgspec
 
-from assay.core.errors import listing, suggest_name
+from assay.core.errors import explain_type_error, listing, suggest_name
 from assay.core.prompt import Message, Role
 from assay.dialects.openicl.templates.dialogue_turns import DialogueLine
 from assay.dialects.openicl.templates.layouts import TemplateItem
@@ -82,7 +82,9 @@ def _read_column_messages(row: Row, column: str) -> Iterator[Message]:
         try:
             yield msgspec.convert(one, Message)
         except msgspec.ValidationError as error:
-            raise TemplateFailure(f"the column {column!r} has the message {one!r:.80}: {error}") from None
+            raise TemplateFailure(
+                f"the column {column!r} has the message {one!r:.80}: {explain_type_error(error)}"
+            ) from None
 
 
 def read_raw_layout(

@@ -19,7 +19,7 @@ from litestar.openapi.plugins import OpenAPIRenderPlugin
 import assay
 from assay.app.team.evaluations import EvaluationRequest
 from assay.app.team.messages import CheckedTask
-from assay.app.team.plan import AskedSettings
+from assay.app.team.plan import EvaluationSettings
 from assay.app.team.registering import NAME_PATTERN, list_model_kinds
 from assay.core.score import Metric
 from assay.faces.web.api import bodies
@@ -172,7 +172,7 @@ def _describe(schema: dict[str, Any], cls: type[msgspec.Struct]) -> None:
 
 
 def _bodies() -> Iterator[type[msgspec.Struct]]:
-    yield from (EvaluationRequest, AskedSettings, CheckedTask, Metric, UploadForm)
+    yield from (EvaluationRequest, EvaluationSettings, CheckedTask, Metric, UploadForm)
     for one in (*vars(bodies).values(), *vars(board).values()):
         if isinstance(one, type) and issubclass(one, msgspec.Struct):
             yield one

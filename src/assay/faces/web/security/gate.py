@@ -229,7 +229,7 @@ def _limit_body(receive: Receive, at_most: int, bounds: Bounds) -> Receive:
     is_whole = False
     began: float | None = None
 
-    async def bounded() -> ReceiveMessage:
+    async def receive_bounded() -> ReceiveMessage:
         nonlocal n_bytes, is_whole, began
         if is_whole:
             # After the body comes only the disconnect, which has no timeout.
@@ -248,11 +248,11 @@ def _limit_body(receive: Receive, at_most: int, bounds: Bounds) -> Receive:
                 raise body_too_large_error(at_most)
         return message
 
-    return bounded
+    return receive_bounded
 
 
 def _add_headers(send: Send) -> Send:
-    async def guarded(message: Message) -> None:
+    async def send_guarded(message: Message) -> None:
         if message["type"] == "http.response.start":
             given = list(message["headers"])
             if not any(name.lower() == b"cache-control" for name, _ in given):
@@ -260,7 +260,7 @@ def _add_headers(send: Send) -> Send:
             message["headers"] = [*given, *SECURITY_HEADERS]
         await send(message)
 
-    return guarded
+    return send_guarded
 
 
 _ONCE = frozenset(

@@ -85,7 +85,7 @@ def find_mismatch(path: Path) -> str | None:
         found = any(_looks_like_record(one) for one in path.rglob("*.json"))
         return None if found else "no UUID.json with evaluation_results in the folder"
     if path.name.endswith(SAMPLES_SUFFIX):
-        return None if _find_aggregate(path).is_file() else "the aggregate beside the samples is missing"
+        return None if _find_aggregate(path).is_file() else "the aggregate next to the samples is missing"
     if path.suffix != ".json":
         return "not .json"
     return None if _looks_like_record(path) else "the .json file does not begin like a record"
@@ -382,8 +382,8 @@ def _read_prompt(row: Instance) -> Prompt | None:
     """Return what the model read: a text, or messages that are stored as JSON."""
     if row.messages:
         last = max((at for at, one in enumerate(row.messages) if one.role == "assistant"), default=0)
-        said = [one for one in row.messages[:last] if one.role in ("system", "user", "assistant")]
-        return tuple(Message(one.role, one.content or "") for one in said) or None  # type: ignore[arg-type]
+        turns = [one for one in row.messages[:last] if one.role in ("system", "user", "assistant")]
+        return tuple(Message(one.role, one.content or "") for one in turns) or None  # type: ignore[arg-type]
     text = row.input.formatted
     if text is None:
         return None

@@ -313,12 +313,12 @@ def _build_output(outputs: Sequence[Output], score: Score | None) -> dict[str, A
 
 def _list_messages(prompt: Prompt, output: Output, later: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Yield the turns of a conversation in order."""
-    said = [Message("user", prompt)] if isinstance(prompt, str) else list(prompt)
+    messages = [Message("user", prompt)] if isinstance(prompt, str) else list(prompt)
     for index, answer in enumerate(output.turns):
-        said.append(Message("assistant", answer))
+        messages.append(Message("assistant", answer))
         if index < len(later):
-            said.append(Message("user", later[index]))
-    for number, message in enumerate(said):
+            messages.append(Message("user", later[index]))
+    for number, message in enumerate(messages):
         yield {"turn_idx": number, "role": message.role, "content": message.display_text}
 
 

@@ -18,7 +18,7 @@ export async function showNewEvaluation(main) {
     replace(main, el("h1", {}, "New evaluation"), el("p", {}, `A ${who.role} cannot start evaluations. Sign in with a runner's or the owner's token.`));
     return;
   }
-  const [request, newModel, settings, models, datasets] = await Promise.all([schemaOf("EvaluationRequest"), schemaOf("NewModel"), schemaOf("AskedSettings"), read("/models"), read("/datasets")]);
+  const [request, newModel, settings, models, datasets] = await Promise.all([schemaOf("EvaluationRequest"), schemaOf("NewModel"), schemaOf("EvaluationSettings"), read("/models"), read("/datasets")]);
   const wanted = new URLSearchParams(location.search);
   const model = new ModelChooser(models, who, { request, model: newModel }, wanted.get("model"));
   const chooser = new DatasetChooser(datasets, wanted.getAll("dataset"));

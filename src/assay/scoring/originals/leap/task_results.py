@@ -19,7 +19,7 @@ from assay.core.sample import Sample
 from assay.core.score import NO_METRIC, Metric, Score, Verdict
 from assay.core.task import AnsweredRequest, Evaluation, Scorer
 from assay.scoring.originals.leap.aggregations import AGGREGATIONS, get_traits
-from assay.scoring.scorers.corpus_values import corpus_metrics, lost_metric
+from assay.scoring.scorers.corpus_values import build_empty_metric, corpus_metrics
 from assay.scoring.scorers.list_values import ListValues, evaluate_metrics
 from assay.scoring.scorers.response_outcomes import build_score, format_gold_labels, get_task
 
@@ -161,23 +161,23 @@ class TaskResults:
                 "mass": inner.mass,
             }
 
-        def scored(verdict: Verdict, **more: Any) -> Score:
+        def build(verdict: Verdict, **more: Any) -> Score:
             return build_score(self.track, document.sample, document.task, verdict, **known, **more)
 
         if isinstance(document.values, Failure):
-            return scored(Verdict.FAILED, why=f"{document.values.kind}: {document.values.message}")
+            return build(Verdict.FAILED, why=f"{document.values.kind}: {document.values.message}")
         assert row is not None
         if row in values.troubles:
-            return scored(Verdict.FAILED, why=values.troubles[row])
+            return build(Verdict.FAILED, why=values.troubles[row])
         if inner is not None and inner.verdict is Verdict.UNANSWERED:
-            return scored(Verdict.UNANSWERED)
+            return build(Verdict.UNANSWERED)
         ratios = {name: ratio for name, rows in values.ratios.items() if (ratio := rows[row]) is not None}
         single = {name: one for name, rows in values.per_row.items() if (one := rows[row]) is not None}
         value = single.get(deciding)
         also = {name: one for name, one in single.items() if name != deciding and name not in ratios}
         if value is None:
-            return scored(Verdict.UNGRADED, also=also)
-        return scored(Verdict.SCORED, value=value, also=also, ratios=ratios)
+            return build(Verdict.UNGRADED, also=also)
+        return build(Verdict.SCORED, value=value, also=also, ratios=ratios)
 
     def _metrics(
         self, scores: Sequence[Score], values: ListValues, judged: Sequence[Mapping[str, Any]]
@@ -188,7 +188,7 @@ class TaskResults:
             for score, row in zip(scores, self._rows, strict=True)
             if row is not None and row not in values.troubles
         }
-        metrics = [lost_metric(self.track, name, scores, why) for name, why in values.lost.items()]
+        metrics = [build_empty_metric(self.track, name, scores, why) for name, why in values.lost.items()]
         return metrics + [
             metric
             for name in values.whole

@@ -20,7 +20,7 @@ from assay.core.sample import Sample
 from assay.core.score import NO_METRIC, Metric, Score, Verdict
 from assay.core.task import AnsweredRequest, Evaluation, Scorer
 from assay.scoring.judges.binding import bind_judge, needs_judge
-from assay.scoring.scorers.corpus_values import build_count_metrics, corpus_metrics, lost_metric
+from assay.scoring.scorers.corpus_values import build_count_metrics, build_empty_metric, corpus_metrics
 from assay.scoring.scorers.list_values import ListValues, evaluate_metrics
 from assay.scoring.scorers.response_outcomes import build_score, get_task
 
@@ -232,7 +232,7 @@ class AuthorMetrics:
         usable: Sequence[int],
     ) -> list[Metric]:
         """Return the metrics whose value is not a mean over the rows."""
-        metrics = [lost_metric(self.track, name, scores, why) for name, why in values.lost.items()]
+        metrics = [build_empty_metric(self.track, name, scores, why) for name, why in values.lost.items()]
         scored_rows = {number for at, number in enumerate(usable) if at not in values.troubles}
         numbered = sorted((self._author.row(score.sample_id), score.sample_id) for score in scores)
         rows = {

@@ -250,10 +250,10 @@ def test_labels_have_templates_of_their_own() -> None:
     ],
 )
 def test_labels_of_dialogues(rendering: RenderOptions, given_: str, scored: list[str]) -> None:
-    asked = {"role": "HUMAN", "prompt": "{question}"}
+    questions = {"role": "HUMAN", "prompt": "{question}"}
     made = templates(
         {
-            label: {"round": [asked, {"role": "BOT", "prompt": says}]}
+            label: {"round": [questions, {"role": "BOT", "prompt": says}]}
             for label, says in (("B", "No"), ("A", "Yes"))
         },
         rendering=rendering,

@@ -41,8 +41,8 @@ def sample(*targets: str, id: str = "s1", group: str | None = None, **fields: An
 
 
 def outcome(one: Sample, of: Outcome, index: int = 0) -> AnsweredRequest:
-    asked = make_request("task", one.id, "gen", "answer", index, Generate("prompt", Sampling()))
-    return AnsweredRequest(asked, Response(asked.id, asked.key, of))
+    requests = make_request("task", one.id, "gen", "answer", index, Generate("prompt", Sampling()))
+    return AnsweredRequest(requests, Response(requests.id, requests.key, of))
 
 
 def wrote(one: Sample, *texts: str, finish: Finish = Finish.END) -> list[AnsweredRequest]:

@@ -9,7 +9,7 @@ from typing import Any, get_type_hints
 import msgspec
 
 from assay.core.difference import Difference
-from assay.core.errors import PlanError, Problem, listing, suggest_name
+from assay.core.errors import PlanError, Problem, explain_type_error, listing, suggest_name
 from assay.scoring.originals.opencompass.evaluators import (
     accuracy,
     answers,
@@ -120,7 +120,10 @@ def _check_arguments(name: str, evaluator_class: type[Evaluator], given: Mapping
         try:
             msgspec.convert(value, types[argument])
         except msgspec.ValidationError as error:
-            add(f"has the argument {argument!r} = {value!r:.60}; {error}", "correct the value")
+            add(
+                f"has the argument {argument!r} = {value!r:.60}; {explain_type_error(error)}",
+                "correct the value",
+            )
     for argument, parameter in parameters.items():
         if parameter.default is inspect.Parameter.empty and argument not in given:
             add(f"needs the argument {argument!r}", "write it next to the evaluator's type")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias, get_type_hints
 import msgspec
 
 from assay.core.difference import Difference
-from assay.core.errors import listing, suggest_name
+from assay.core.errors import explain_type_error, listing, suggest_name
 
 FindAnswer: TypeAlias = Callable[..., str | None]
 """Takes a reply and returns the answer in it. Keyword-only, typed parameters are arguments that a config may
@@ -64,8 +64,9 @@ def bind_arguments(name: str, process: PostProcessor, given: Mapping[str, Any]) 
         try:
             msgspec.convert(value, types[argument])
         except msgspec.ValidationError as error:
+            why = explain_type_error(error)
             raise ValueError(
-                f"the post-processor {name!r}: the argument {argument!r} is {value!r:.80}; {error}"
+                f"the post-processor {name!r}: the argument {argument!r} is {value!r:.80}; {why}"
             ) from None
     bound = process._replace(
         original=partial(process.original, **given), corrected=partial(process.corrected, **given)

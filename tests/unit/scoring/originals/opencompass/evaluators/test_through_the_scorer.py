@@ -51,9 +51,9 @@ def scored(
         sample = Sample(str(n), {}, Origin("here", row=n + 1), cluster=clusters[n] if clusters else None)
         given = []
         for index, text in enumerate(own):
-            asked = make_request("t", sample.id, "gen", "answer", index, Generate("p", Sampling()))
+            requests = make_request("t", sample.id, "gen", "answer", index, Generate("p", Sampling()))
             outcome = Failure("x", "y") if text is None else Completion((Output(text, Finish.END, 1),), 1)
-            given.append(AnsweredRequest(asked, Response(asked.id, asked.key, outcome)))
+            given.append(AnsweredRequest(requests, Response(requests.id, requests.key, outcome)))
         scorer.add(sample, given)
     evaluation = scorer.finish()
     aggregator = MeanAggregator()
