@@ -233,8 +233,6 @@ def _stringify_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
         plain["model_args"] = {name: str(value) for name, value in plain["model_args"].items()}
     if isinstance(plain.get("include_path"), list | tuple):
         plain["include_path"] = tuple(map(str, plain["include_path"]))
-    if isinstance(plain.get("limit"), int):
-        plain["limit"] = str(plain["limit"])
     return plain
 
 

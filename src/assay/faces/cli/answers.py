@@ -14,6 +14,7 @@ import msgspec
 
 from assay.app.allowed_failures import is_failed
 from assay.app.benchmarks import ListedBenchmark, ListedSource
+from assay.app.config_report import ConfigReport
 from assay.app.dataset_list import ListedDataset
 from assay.app.dataset_state import DatasetState
 from assay.app.hub_datasets import ListedHubDataset
@@ -325,6 +326,12 @@ class BenchmarksAnswer(msgspec.Struct, frozen=True, tag="benchmarks", tag_field=
     benchmarks: tuple[ListedBenchmark, ...]
 
 
+class ConfigAnswer(msgspec.Struct, frozen=True, tag="config", tag_field="kind"):
+    """`assay config`."""
+
+    config: ConfigReport
+
+
 CommandAnswer: TypeAlias = (
     RunAnswer
     | RunsAnswer
@@ -333,6 +340,7 @@ CommandAnswer: TypeAlias = (
     | ScorersAnswer
     | DatasetsAnswer
     | BenchmarksAnswer
+    | ConfigAnswer
     | CheckAnswer
     | ExplainAnswer
     | PrepareAnswer

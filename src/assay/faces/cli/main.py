@@ -66,6 +66,9 @@ _COMMANDS = {
     "export": Command(
         "assay.faces.cli.exchange:export_run", "Write a run in another program's format.", "Other systems"
     ),
+    "config": Command(
+        "assay.faces.cli.config:config", "Show the settings that apply here, and their sources.", "Set up"
+    ),
     "as": Command(
         "assay.systems.command_line:other_systems",
         "Use the flags of lm-eval, OpenCompass, AISBench, LLMBox, UltraEval or LEAP.",

@@ -452,6 +452,9 @@ _OPTIONS = (
         default=None,
         help="Whether the right answer 3,5 means the number 3.5. [inferred]",
     ),
+    grouped_option(
+        "Other", "--profile", metavar="NAME", help="Profile of settings in assay.toml, such as ci. [none]"
+    ),
 )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from assay.app.settings import Settings
+from assay.app.settings_files import is_profile_name
 from assay.core.time_profile import find_process_start, measuring, recording_time
 from assay.faces.cli.json_output import Answer, json_option
 from assay.faces.cli.option_groups import GroupedCommand, grouped_option
@@ -23,7 +24,21 @@ FAILED_SAMPLES = 3
 """Exit status of a complete run with too many failed samples, or with a task that has no score."""
 
 
-@click.command(cls=GroupedCommand)
+class _RunCommand(GroupedCommand):
+    """Reads `--profile` without a name as `--timings`, which had that name before there were profiles."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        following = [*args[1:], ""]
+        return super().parse_args(
+            ctx,
+            [
+                "--timings" if arg == "--profile" and not is_profile_name(after) else arg
+                for arg, after in zip(args, following, strict=True)
+            ],
+        )
+
+
+@click.command(cls=_RunCommand)
 @click.argument("datasets", nargs=-1, required=True, metavar="DATASET...")
 @dataset_options
 @grouped_option("Output and resume", "--out", metavar="DIR", help="Folder of this run. [runs/ID]")
@@ -91,7 +106,7 @@ FAILED_SAMPLES = 3
 )
 @grouped_option(
     "Output and resume",
-    "--profile",
+    "--timings",
     "shows_times",
     is_rare=True,
     is_flag=True,
