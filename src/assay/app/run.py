@@ -31,6 +31,7 @@ from assay.app.score_summary import ScoredSamples, compute_totals, write_run_res
 from assay.app.scorers import build_scorers, named_scorers
 from assay.app.settings import RunSettings, Settings
 from assay.app.stored_runs import find_run
+from assay.app.tracking import TrackingResult, track_run
 from assay.core.compilation import CompiledDataset
 from assay.core.disk_space import reporting_disk_full
 from assay.core.download import Download
@@ -55,8 +56,10 @@ from assay.results.history import ScoringHistory
 from assay.results.media_store import MediaStore
 from assay.results.output_folder import require_writable
 from assay.results.pages.report_file import write_report_page
+from assay.results.read import StoredRun
 from assay.results.store import JOURNAL, RunFolder, SampleWriter
 from assay.results.subset_families import group_by_family
+from assay.results.trackers.registry import parse_trackers, require_trackers
 from assay.scoring.aggregate import MeanAggregator
 from assay.sources.hub_source import streaming
 from assay.sources.media_formats import detect_media_type
@@ -103,6 +106,8 @@ class FinishedRun(msgspec.Struct, frozen=True):
     """Notes of the run itself, without those of compiling."""
     tasks: tuple[Task, ...] = ()
     """The evaluated tasks, with their authors' code, which is not stored."""
+    tracked: tuple[TrackingResult, ...] = ()
+    """Where the run was logged, by `track`."""
 
 
 def run(
@@ -121,6 +126,8 @@ def run(
     values = resolved.values
     settings = settings.with_values(values)
     AllowedFailures.parse(values.allow_failures)
+    trackers = parse_trackers(values.track)
+    require_trackers(trackers, is_offline=values.offline)
     place = Path(values.out or values.runs_dir)
     require_writable(place, "--out" if values.out else "--runs-dir")
     fix = "free disk space and run the same command again: it resumes from the stored answers"
@@ -133,7 +140,11 @@ def run(
         if values.offline and values.judge is None:
             watch.permit(find_judge_model(resolved.names, values))
         watch.seal()
-        return _run(resolved, settings, observer, groups, watch)
+        finished = _run(resolved, settings, observer, groups, watch)
+    if not trackers or values.stage == "infer":
+        return finished
+    tracked = track_run(StoredRun(finished.folder), trackers, is_offline=values.offline)
+    return msgspec.structs.replace(finished, tracked=tracked)
 
 
 def _run(

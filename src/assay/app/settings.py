@@ -28,7 +28,7 @@ from assay.core.secrets import HIDDEN, is_secret_name
 from assay.core.sizes import read_size
 from assay.core.thinking import read_thinking
 
-_LISTS = ("method", "stop", "include_path", "benchmarks_from")
+_LISTS = ("method", "stop", "include_path", "benchmarks_from", "track")
 """Settings with several values, of which one may be written alone."""
 
 
@@ -102,6 +102,8 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Bytes of images, audio and video stored with the run; 0: none."""
     stream: bool = False
     """Whether rows of hub datasets are fetched each time they are read instead of stored on disk."""
+    track: tuple[str, ...] = ()
+    """Experiment trackers that the finished run is logged to: `mlflow`, `wandb:PROJECT`."""
     offline: bool = False
     """Whether only connections to the named endpoints are allowed."""
     table: dict[str, Any] = {}
@@ -224,6 +226,8 @@ def _convert_value(name: str, value: Any, source: str) -> Any:
     if name == "method" and value is not None:
         value = tuple(part.strip() for entry in value for part in entry.split(","))
         _check_methods(value, source)
+    if name == "track":
+        value = tuple(part.strip() for entry in value for part in entry.split(","))
     if name == "thinking" and value is not None:
         # TOML has numbers and booleans of its own.
         value = {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)

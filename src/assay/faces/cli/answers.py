@@ -18,6 +18,7 @@ from assay.app.config_report import ConfigReport
 from assay.app.dataset_list import ListedDataset
 from assay.app.dataset_state import DatasetState
 from assay.app.hub_datasets import ListedHubDataset
+from assay.app.tracking import TrackingResult
 from assay.core.annotation import Annotation
 from assay.core.errors import Problem
 from assay.core.method import Method
@@ -81,6 +82,8 @@ class RunAnswer(msgspec.Struct, frozen=True, tag="run", tag_field="kind"):
     seconds: float | None
     thinking: tuple[ThinkingCounts, ...] = ()
     """How much the model thought, for each task and method; empty if it did not think."""
+    tracking: tuple[TrackingResult, ...] = ()
+    """Where `--track` logged the run."""
 
 
 class RunsAnswer(msgspec.Struct, frozen=True, tag="runs", tag_field="kind"):
@@ -326,6 +329,12 @@ class BenchmarksAnswer(msgspec.Struct, frozen=True, tag="benchmarks", tag_field=
     benchmarks: tuple[ListedBenchmark, ...]
 
 
+class TrackingAnswer(msgspec.Struct, frozen=True, tag="tracking", tag_field="kind"):
+    """`assay track`."""
+
+    tracking: tuple[TrackingResult, ...]
+
+
 class ConfigAnswer(msgspec.Struct, frozen=True, tag="config", tag_field="kind"):
     """`assay config`."""
 
@@ -341,6 +350,7 @@ CommandAnswer: TypeAlias = (
     | DatasetsAnswer
     | BenchmarksAnswer
     | ConfigAnswer
+    | TrackingAnswer
     | CheckAnswer
     | ExplainAnswer
     | PrepareAnswer
@@ -354,7 +364,12 @@ CommandAnswer: TypeAlias = (
 )
 
 
-def build_run_answer(folder: Path, manifest: RunManifest, metrics: Sequence[Metric]) -> RunAnswer:
+def build_run_answer(
+    folder: Path,
+    manifest: RunManifest,
+    metrics: Sequence[Metric],
+    tracking: tuple[TrackingResult, ...] = (),
+) -> RunAnswer:
     """Return the JSON answer of a run."""
     return RunAnswer(
         id=manifest.id,
@@ -379,6 +394,7 @@ def build_run_answer(folder: Path, manifest: RunManifest, metrics: Sequence[Metr
             for cost in manifest.costs
             if cost.n_thoughts
         ),
+        tracking=tracking,
     )
 
 

@@ -69,6 +69,9 @@ _COMMANDS = {
     "config": Command(
         "assay.faces.cli.config:config", "Show the settings that apply here, and their sources.", "Set up"
     ),
+    "track": Command(
+        "assay.faces.cli.track:track", "Log a run to MLflow, Weights & Biases or Trackio.", "Other systems"
+    ),
     "as": Command(
         "assay.systems.command_line:other_systems",
         "Use the flags of lm-eval, OpenCompass, AISBench, LLMBox, UltraEval or LEAP.",

@@ -99,6 +99,14 @@ class _RunCommand(GroupedCommand):
 @allow_failures_option
 @grouped_option(
     "Output and resume",
+    "--track",
+    multiple=True,
+    metavar="TRACKER",
+    help="Log the finished run to mlflow, wandb or trackio; mlflow:NAME names the experiment or project. "
+    "Repeatable.",
+)
+@grouped_option(
+    "Output and resume",
     "--progress",
     type=click.Choice(["auto", "lines", "json", "none"]),
     default="auto",
@@ -135,9 +143,8 @@ def _evaluate_command(
     from assay.faces.cli.answers import build_run_answer
 
     finished = evaluate_and_show(datasets, settings, progress=progress, shows_result=False)
-    return Answer(
-        build_run_answer(finished.folder, finished.manifest, finished.metrics), get_exit_status(finished)
-    )
+    answer = build_run_answer(finished.folder, finished.manifest, finished.metrics, finished.tracked)
+    return Answer(answer, get_exit_status(finished))
 
 
 def evaluate(datasets: tuple[str, ...], settings: Settings, progress: ProgressMode = "auto") -> int:
@@ -168,17 +175,20 @@ def evaluate_and_show(
         from assay.faces.cli.progress import TerminalObserver
         from assay.faces.cli.progress_views import download_bars
         from assay.faces.cli.render import show_failures, show_result
+        from assay.faces.cli.track import show_tracking
 
     with download_bars(progress), TerminalObserver(progress, shows_plan=shows_result) as observer:
         finished = evaluate_datasets(datasets, settings, observer, groups)
     if shows_result:
         show_result(finished, retry)
     show_failures(finished.manifest, read_allowed_failures(finished.manifest), retry)
+    show_tracking(finished.tracked)
     return finished
 
 
 def get_exit_status(finished: FinishedRun) -> int:
     """Return the exit status of a complete run."""
     from assay.app.allowed_failures import is_failed
+    from assay.faces.cli.track import get_tracking_status
 
-    return FAILED_SAMPLES if is_failed(finished.manifest) else 0
+    return FAILED_SAMPLES if is_failed(finished.manifest) else get_tracking_status(finished.tracked)
