@@ -76,3 +76,8 @@ def test_config_of_one_setting_and_of_an_unknown_one(project: Path) -> None:
     result = assay("config", "model")
     assert result.out.splitlines()[1].split() == ["model", "mock", "project", "file", "(assay.toml)"]
     assert "did you mean 'model'" in assay("config", "modle").err
+
+
+def test_run_without_arguments_shows_the_usage(project: Path) -> None:
+    result = assay("run")
+    assert (result.status, "Missing argument 'DATASET...'" in result.err) == (2, True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from assay.faces.cli.completers import complete_run
 from assay.faces.cli.json_output import Answer
 from assay.faces.cli.options import resolve_runs_folder, runs_option
 
@@ -25,7 +26,7 @@ _NARROW_HEADINGS = (
 
 
 @click.command()
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...", shell_complete=complete_run)
 @runs_option
 @click.option(
     "--methods",

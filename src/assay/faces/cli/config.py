@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from assay.faces.cli.completers import complete_setting
 from assay.faces.cli.json_output import Answer, json_option
 from assay.faces.cli.option_groups import GroupedCommand
 from assay.faces.cli.options import build_settings, dataset_options
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=GroupedCommand, shared_from="assay run")
-@click.argument("names", nargs=-1, metavar="[SETTING]...")
+@click.argument("names", nargs=-1, metavar="[SETTING]...", shell_complete=complete_setting)
 @dataset_options
 @json_option
 def config(names: tuple[str, ...], is_json: bool, **flags: Any) -> Answer | None:

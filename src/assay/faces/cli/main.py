@@ -69,6 +69,9 @@ _COMMANDS = {
     "config": Command(
         "assay.faces.cli.config:config", "Show the settings that apply here, and their sources.", "Set up"
     ),
+    "completion": Command(
+        "assay.faces.cli.completion:completion", "Print the script for completion in your shell.", "Set up"
+    ),
     "track": Command(
         "assay.faces.cli.track:track", "Log a run to MLflow, Weights & Biases or Trackio.", "Other systems"
     ),
@@ -120,6 +123,10 @@ def main() -> None:
             signal.signal(signal.SIGINT, _interrupt_once)
         install_streams()
         gc.set_threshold(*_COLLECT_AT)
+        if "_ASSAY_COMPLETE" in os.environ:
+            from assay.faces.cli.completion import register_shells
+
+            register_shells()
         status = run_command()
         if signal.getsignal(signal.SIGINT) is _interrupt_once:
             # An interrupt while Python shuts down must not end in a traceback.

@@ -12,6 +12,7 @@ import click
 
 from assay.app.settings import Settings, resolve_settings
 from assay.core.errors import Problem, UsageError
+from assay.faces.cli.completers import complete_model, complete_profile, completing
 from assay.faces.cli.option_groups import grouped_option
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -93,6 +94,7 @@ _OPTIONS = (
         "Model",
         "--model",
         "-m",
+        shell_complete=complete_model,
         help="smollm2, hf:FOLDER, hf:ORG/NAME, hf:FILE.gguf, vllm:MODEL, openai:NAME@URL, anthropic:NAME, "
         "gemini:NAME, tgi:@URL, triton:MODEL@URL, ultraeval:URL or mock. [smollm2]",
     ),
@@ -153,6 +155,7 @@ _OPTIONS = (
         "Prompting",
         "--method",
         multiple=True,
+        shell_complete=completing("ppl", "prob", "gen"),
         help="ppl (option likelihood), prob (option probability), gen (generation); or several: ppl,gen.",
     ),
     grouped_option(
@@ -453,7 +456,11 @@ _OPTIONS = (
         help="Whether the right answer 3,5 means the number 3.5. [inferred]",
     ),
     grouped_option(
-        "Other", "--profile", metavar="NAME", help="Profile of settings in assay.toml, such as ci. [none]"
+        "Other",
+        "--profile",
+        metavar="NAME",
+        shell_complete=complete_profile,
+        help="Profile of settings in assay.toml, such as ci. [none]",
     ),
 )
 

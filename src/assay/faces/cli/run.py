@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,6 +12,7 @@ import click
 from assay.app.settings import Settings
 from assay.app.settings_files import is_profile_name
 from assay.core.time_profile import find_process_start, measuring, recording_time
+from assay.faces.cli.completers import complete_dataset, completing
 from assay.faces.cli.json_output import Answer, json_option
 from assay.faces.cli.option_groups import GroupedCommand, grouped_option
 from assay.faces.cli.options import allow_failures_option, build_settings, dataset_options
@@ -28,18 +30,16 @@ class _RunCommand(GroupedCommand):
     """Reads `--profile` without a name as `--timings`, which had that name before there were profiles."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        following = [*args[1:], ""]
-        return super().parse_args(
-            ctx,
-            [
-                "--timings" if arg == "--profile" and not is_profile_name(after) else arg
-                for arg, after in zip(args, following, strict=True)
-            ],
-        )
+        pairs = zip_longest(args, args[1:], fillvalue="")
+        named = [
+            "--timings" if arg == "--profile" and not is_profile_name(following) else arg
+            for arg, following in pairs
+        ]
+        return super().parse_args(ctx, named)
 
 
 @click.command(cls=_RunCommand)
-@click.argument("datasets", nargs=-1, required=True, metavar="DATASET...")
+@click.argument("datasets", nargs=-1, required=True, metavar="DATASET...", shell_complete=complete_dataset)
 @dataset_options
 @grouped_option("Output and resume", "--out", metavar="DIR", help="Folder of this run. [runs/ID]")
 @grouped_option("Output and resume", "--runs-dir", metavar="DIR", help="Folder of runs without --out. [runs]")
@@ -102,6 +102,7 @@ class _RunCommand(GroupedCommand):
     "--track",
     multiple=True,
     metavar="TRACKER",
+    shell_complete=completing("mlflow", "wandb", "trackio"),
     help="Log the finished run to mlflow, wandb or trackio; mlflow:NAME names the experiment or project. "
     "Repeatable.",
 )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from assay.faces.cli.completers import complete_run, completing
 from assay.faces.cli.json_output import Answer, json_option
 from assay.faces.cli.options import is_offline, offline_option, resolve_runs_folder, runs_option
 
@@ -18,13 +19,14 @@ NOT_TRACKED = 5
 
 
 @click.command()
-@click.argument("run", default="last")
+@click.argument("run", default="last", shell_complete=complete_run)
 @click.option(
     "--to",
     "trackers",
     multiple=True,
     required=True,
     metavar="TRACKER",
+    shell_complete=completing("mlflow", "wandb", "trackio"),
     help="mlflow, wandb or trackio; mlflow:NAME names the experiment or project. Repeatable.",
 )
 @runs_option
