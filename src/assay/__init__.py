@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from assay.app.api import RunResult, export_run, import_log, run, score
     from assay.core.errors import AssayError
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = ["AssayError", "RunResult", "__version__", "export_run", "import_log", "run", "score"]
 
 _HOMES = {

@@ -33,6 +33,9 @@ _COMMANDS = {
     "score": Command(
         "assay.faces.cli.score:score", "Score a run's responses again, without the model.", "Evaluate"
     ),
+    "demo": Command(
+        "assay.faces.cli.demo:demo", "Try Assay: a small model on bundled questions.", "Evaluate"
+    ),
     "view": Command("assay.faces.cli.view:view", "Browse runs in a browser.", "Results"),
     "report": Command("assay.faces.cli.report:report", "Print a run's report.", "Results"),
     "explain": Command(
