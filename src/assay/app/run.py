@@ -141,7 +141,7 @@ def run(
             watch.permit(find_judge_model(resolved.names, values))
         watch.seal()
         finished = _run(resolved, settings, observer, groups, watch)
-    if not trackers or values.stage == "infer":
+    if not trackers or not finished.manifest.status.is_finished:
         return finished
     tracked = track_run(StoredRun(finished.folder), trackers, is_offline=values.offline)
     return msgspec.structs.replace(finished, tracked=tracked)
