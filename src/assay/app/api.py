@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -43,6 +44,8 @@ class RunResult:
         self.manifest: dict[str, Any] = msgspec.to_builtins(finished.manifest)
         self.metrics: Rows = msgspec.to_builtins(finished.metrics)
         """One dict per task, method, metric and group, as in summary.json."""
+        self.tracking: Rows = msgspec.to_builtins(finished.tracked)
+        """One dict per tracker of the setting `track`: where the run was logged, or the problem."""
         self._finished = finished
         self._stored = StoredRun(finished.folder)
 
@@ -143,7 +146,11 @@ def run(datasets: str | Path | Iterable[str | Path], **settings: Any) -> RunResu
     paths = tuple(str(name) for name in named)
     resolved = resolve_settings(_stringify_settings(settings), os.environ, Path.cwd(), _format_argument)
     # An offline run seals its thread permanently.
-    return RunResult(_run_off_loop(lambda: evaluate(paths, resolved), must_leave=resolved.values.offline))
+    finished = _run_off_loop(lambda: evaluate(paths, resolved), must_leave=resolved.values.offline)
+    for one in finished.tracked:
+        if one.problem is not None:
+            warnings.warn(str(one.problem), stacklevel=2)
+    return RunResult(finished)
 
 
 def _format_argument(name: str) -> str:
