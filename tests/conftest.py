@@ -28,6 +28,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # No test asks the real hub: nobody listens there. Tests of the hub name one of their own.
 os.environ["HF_ENDPOINT"] = "http://127.0.0.1:9"
 
+# Settings of the person who tests play no part.
+os.environ["ASSAY_CONFIG"] = os.devnull
+os.environ.pop("ASSAY_PROFILE", None)
+
 SHARED = Path(__file__).parents[1].parent / "shared"
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from assay.app.api.stored import export_run, import_log, load, score
     from assay.core.errors import AssayError
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "AssayError",
     "Comparison",

@@ -334,6 +334,15 @@ def test_settings(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (workdir / "assay.toml").unlink()
     monkeypatch.setenv("ASSAY_SHOTS", "many")
     assert "'shots' (from the env)" in assay("run", "data.csv", "-m", "mock").err
+    monkeypatch.delenv("ASSAY_SHOTS")
+    (workdir / "assay.toml").write_text("[profiles.nightly]\nshots = 1\n", encoding="utf-8")
+    unknown = assay("run", "data.csv", "-m", "mock", "--profile", "nigthly").err
+    assert "USAGE-030" in unknown
+    assert "did you mean 'nightly'" in unknown
+    (workdir / "assay.toml").write_text("profiles = 3\n", encoding="utf-8")
+    assert "USAGE-032 assay.toml" in assay("run", "data.csv", "-m", "mock").err
+    monkeypatch.setenv("ASSAY_CONFIG", "missing.toml")
+    assert "USAGE-031" in assay("run", "data.csv", "-m", "mock").err
 
 
 def test_the_old_command_line_rejects_what_is_unclear(workdir: Path) -> None:

@@ -34,15 +34,30 @@ def load_benchmarks(place: SourceFolder) -> tuple[Benchmark, ...]:
         return tuple(place.source.list(place.folder))
     folder = place.folder.resolve()
     signature = digest((_FORMAT, place.version, sorted(_describe_files(str(folder)))), size=16)
-    file = cache_dir() / f"benchmarks-{place.source.name}-{digest(str(folder))}.json"
-    try:
-        stored = msgspec.json.decode(file.read_bytes(), type=_StoredList)
-    except (OSError, msgspec.DecodeError):
-        stored = None
+    stored = _read_list(file := _find_list_file(place, folder))
     if stored is None or stored.signature != signature:
         stored = _StoredList(signature, tuple(place.source.list(folder)))
         _store(file, stored)
     return stored.benchmarks
+
+
+def read_stored_benchmarks(place: SourceFolder) -> tuple[Benchmark, ...]:
+    """Return the benchmarks as last stored, without reading the folder: possibly old, or none."""
+    if isinstance(place.folder, str):
+        return ()  # Lists of databases are not stored.
+    stored = _read_list(_find_list_file(place, place.folder.resolve()))
+    return () if stored is None else stored.benchmarks
+
+
+def _find_list_file(place: SourceFolder, folder: Path) -> Path:
+    return cache_dir() / f"benchmarks-{place.source.name}-{digest(str(folder))}.json"
+
+
+def _read_list(file: Path) -> _StoredList | None:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=_StoredList)
+    except (OSError, msgspec.DecodeError):
+        return None
 
 
 def _describe_files(folder: str) -> Iterator[tuple[str, int, int]]:

@@ -39,6 +39,7 @@ from assay.app.spending import (
     open_spending,
 )
 from assay.app.stored_runs import find_run
+from assay.app.tracking import TrackingResult, track_run
 from assay.core.compilation import CompiledDataset
 from assay.core.disk_space import reporting_disk_full
 from assay.core.download import Download
@@ -64,8 +65,10 @@ from assay.results.history import ScoringHistory
 from assay.results.media_store import MediaStore
 from assay.results.output_folder import require_writable
 from assay.results.pages.report_file import write_report_page
+from assay.results.read import StoredRun
 from assay.results.store import JOURNAL, RunFolder, SampleWriter
 from assay.results.subset_families import group_by_family
+from assay.results.trackers.registry import parse_trackers, require_trackers
 from assay.scoring.aggregate import MeanAggregator
 from assay.sources.hub_source import streaming
 from assay.sources.media_formats import detect_media_type
@@ -118,6 +121,8 @@ class FinishedRun(msgspec.Struct, frozen=True):
     """Notes of the run itself, without those of compiling."""
     tasks: tuple[Task, ...] = ()
     """The evaluated tasks, with their authors' code, which is not stored."""
+    tracked: tuple[TrackingResult, ...] = ()
+    """Where the run was logged, by `track`."""
 
 
 def run(
@@ -132,7 +137,17 @@ def run(
     without an endpoint permanently removes internet sockets from the calling thread.
     """
     with prepare_run(datasets, settings, observer, groups) as prepared:
-        return prepared.execute()
+        finished = prepared.execute()
+    return log_to_trackers(finished, settings.values)
+
+
+def log_to_trackers(finished: FinishedRun, values: RunSettings) -> FinishedRun:
+    """Log a run by the setting `track`, unless it stopped early; return it with the outcomes."""
+    trackers = parse_trackers(values.track)
+    if not trackers or not finished.manifest.status.is_finished:
+        return finished
+    tracked = track_run(StoredRun(finished.folder), trackers, is_offline=values.offline)
+    return msgspec.structs.replace(finished, tracked=tracked)
 
 
 class PreparedRun(NamedTuple):
@@ -159,6 +174,7 @@ def prepare_run(
     values = resolved.values
     settings = settings.with_values(values)
     AllowedFailures.parse(values.allow_failures)
+    require_trackers(parse_trackers(values.track), is_offline=values.offline)
     place = Path(values.out or values.runs_dir)
     require_writable(place, "--out" if values.out else "--runs-dir")
     fix = "free disk space and run the same command again: it resumes from the stored answers"

@@ -133,7 +133,7 @@ def _check_label(one: NamedChoice) -> Iterator[Problem]:
 
 
 def _check_distinct(named: Sequence[NamedChoice]) -> list[Problem]:
-    """Return a problem for each name that several models have: their rows could not be told apart."""
+    """Return a problem for each name that several models have: their rows could not be distinguished."""
     counts = Counter(_title(one) for one in named)
     problems = []
     for title, count in counts.items():

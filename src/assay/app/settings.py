@@ -1,18 +1,24 @@
 """The settings of a run: one typed object that records the source of every value.
 
-Flags override environment variables (`ASSAY_MODEL`), which override `assay.toml` in the working folder, which
-overrides the defaults.
+Flags override environment variables (`ASSAY_MODEL`), which override the profile, which overrides the file of
+the project, which overrides the file in the home folder, which overrides the defaults.
 """
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 
+from assay.app.settings_files import (
+    PROFILE_VARIABLE,
+    SettingsLayer,
+    build_layers,
+    list_profile_layers,
+    read_settings_files,
+)
 from assay.core.billing import ListedPrice, read_prices
 from assay.core.budget import parse_budget
 from assay.core.errors import (
@@ -24,7 +30,6 @@ from assay.core.errors import (
     suggest_name,
 )
 from assay.core.method import Method
-from assay.core.origin import Origin
 from assay.core.request import WindowScheme
 from assay.core.run import Setting
 from assay.core.sampling_bounds import Length, Repeats, Temperature, TopP
@@ -32,8 +37,7 @@ from assay.core.secrets import HIDDEN, is_secret_name
 from assay.core.sizes import read_size
 from assay.core.thinking import read_thinking
 
-FILE = "assay.toml"
-_LISTS = ("method", "stop", "include_path", "benchmarks_from")
+_LISTS = ("method", "stop", "include_path", "benchmarks_from", "track")
 """Settings with several values, of which one may be written alone."""
 
 
@@ -119,6 +123,8 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Bytes of images, audio and video stored with the run; 0: none."""
     stream: bool = False
     """Whether rows of hub datasets are fetched each time they are read instead of stored on disk."""
+    track: tuple[str, ...] = ()
+    """Experiment trackers that the finished run is logged to: `mlflow`, `wandb:PROJECT`."""
     offline: bool = False
     """Whether only connections to the named endpoints are allowed."""
     table: dict[str, Any] = {}
@@ -129,16 +135,24 @@ class Settings:
     """Resolved settings with the source of each value."""
 
     def __init__(
-        self, values: RunSettings, sources: Mapping[str, str], names: Mapping[str, str] | None = None
+        self,
+        values: RunSettings,
+        sources: Mapping[str, str],
+        names: Mapping[str, str] | None = None,
+        places: Mapping[str, str] | None = None,
+        profile: str | None = None,
     ) -> None:
         self.values = values
         self._sources = sources
         self.names = names or {}
         """What the person wrote for each setting, for messages."""
+        self.places = places or {}
+        """The file of each setting that comes from one."""
+        self.profile = profile
 
     def with_values(self, values: RunSettings) -> Settings:
         """Return other values with the sources of these."""
-        return Settings(values, self._sources, self.names)
+        return Settings(values, self._sources, self.names, self.places, self.profile)
 
     def to_manifest(self) -> dict[str, Setting]:
         """Return the values for the manifest, without secrets, as they will be read back from it."""
@@ -163,47 +177,40 @@ def resolve_settings(
 
     `format_name` returns how the caller's user wrote a flag, or a key of `table` as `table.KEY`.
     """
+    given = {name: value for name, value in flags.items() if value is not None}
+    profile = given.pop("profile", None) or environment.get(PROFILE_VARIABLE) or None
+    files = read_settings_files(environment, folder)
+    for file in files:
+        for layer in list_profile_layers(file):
+            _check_names(layer)
+    layers = [
+        *build_layers(files, profile),
+        SettingsLayer("env", "", _from_environment(environment)),
+        SettingsLayer("flag", "", given),
+    ]
     values: dict[str, Any] = {}
     sources = dict.fromkeys(RunSettings.__struct_fields__, "default")
+    places: dict[str, str] = {}
     names: dict[str, str] = {}
-    formats = {"file": _format_file_key, "env": _format_variable, "flag": format_name}
-    layers = (
-        ("file", _from_file(folder / FILE)),
-        ("env", _from_environment(environment)),
-        ("flag", {name: value for name, value in flags.items() if value is not None}),
-    )
-    for source, layer in layers:
-        for name, value in layer.items():
-            _check_name(name, source)
+    for layer in layers:
+        _check_names(layer)
+        for name, value in layer.values.items():
             values[name] = value
-            sources[name] = source
-            names[name] = formats[source](name)
+            sources[name] = layer.source
+            places[name] = layer.place
+            names[name] = _format_name(name, layer, format_name)
             if name == "table" and isinstance(value, Mapping):
-                names |= {key: formats[source](f"table.{key}") for key in value}
+                names |= {key: _format_name(f"table.{key}", layer, format_name) for key in value}
     for name, value in values.items():
-        values[name] = _convert_value(name, value, sources[name])
-    return Settings(RunSettings(**values), sources, names)
+        values[name] = _convert_value(name, value, " in ".join(filter(None, (sources[name], places[name]))))
+    return Settings(RunSettings(**values), sources, names, places, profile)
 
 
-def _format_file_key(name: str) -> str:
-    return f"{name!r} in {FILE}"
-
-
-def _format_variable(name: str) -> str:
-    return f"ASSAY_{name.upper()}"
-
-
-def _from_file(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        return {}
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(
-            Problem(
-                "USAGE-003", f"the file is not valid TOML: {error}", "correct the file", Origin(str(path))
-            )
-        ) from error
+def _format_name(name: str, layer: SettingsLayer, format_flag: Callable[[str], str]) -> str:
+    """Return a setting as the person wrote it."""
+    if layer.source == "flag":
+        return format_flag(name)
+    return f"ASSAY_{name.upper()}" if layer.source == "env" else layer.name(name)
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
@@ -217,20 +224,18 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     return values
 
 
-def _check_name(name: str, source: str) -> None:
+def _check_names(layer: SettingsLayer) -> None:
     known = RunSettings.__struct_fields__
-    if name not in known:
-        raise UsageError(
-            Problem(
-                "USAGE-001",
-                f"unknown setting {name!r}{_place(source)}{suggest_name(name, known)}",
-                f"use one of {listing(known, at_most=40)}",
+    for name in layer.values:
+        if name not in known:
+            written = layer.name(name) if layer.place else repr(name)
+            raise UsageError(
+                Problem(
+                    "USAGE-001",
+                    f"unknown setting {written}{suggest_name(name, known)}",
+                    f"use one of {listing(known, at_most=40)}",
+                )
             )
-        )
-
-
-def _place(source: str) -> str:
-    return f" in {FILE}" if source == "file" else ""
 
 
 _KINDS = {field.name: field.type for field in msgspec.structs.fields(RunSettings)}
@@ -242,9 +247,13 @@ def _convert_value(name: str, value: Any, source: str) -> Any:
     if name == "method" and value is not None:
         value = tuple(part.strip() for entry in value for part in entry.split(","))
         _check_methods(value, source)
+    if name == "track":
+        value = tuple(part.strip() for entry in value for part in entry.split(","))
     if name == "thinking" and value is not None:
         # TOML has numbers and booleans of its own.
         value = {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
+    if name == "limit" and type(value) is int:
+        value = str(value)
     try:
         if name == "thinking" and value is not None:
             value = read_thinking(value).written

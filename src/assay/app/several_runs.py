@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from assay.app.offline.watch import deferring_seal, offline_switches
-from assay.app.run import FinishedRun, Observer, PreparedRun, prepare_run
+from assay.app.run import FinishedRun, Observer, PreparedRun, log_to_trackers, prepare_run
 from assay.app.run_names import slug, utc_now
 from assay.app.run_plan import PlannedRun, is_served, place_in_folder
 from assay.app.shared_work import SharedWork
@@ -83,6 +83,10 @@ def run_several(
             write_group(folder, group)
     if (bug := next((one.bug for one in runs if one.bug is not None), None)) is not None:
         raise bug
+    # One after the other: not every tracker accepts runs from several threads.
+    for one in runs:
+        if one.finished is not None:
+            one.finished = log_to_trackers(one.finished, one.planned.settings.values)
     return FinishedGroup(folder, group, tuple(EndedRun(one.planned, one.finished, one.error) for one in runs))
 
 

@@ -85,6 +85,8 @@ class RunResult:
         self.manifest: dict[str, Any] = msgspec.to_builtins(finished.manifest)
         self.metrics: Records = msgspec.to_builtins(finished.metrics)
         """One dict per task, method, metric and group, as in summary.json."""
+        self.tracking: Records = msgspec.to_builtins(finished.tracked)
+        """One dict per tracker of the setting `track`: where the run was logged, or the problem."""
         self._finished = finished
         self._metrics: Sequence[Metric] = finished.metrics
         self._stored = StoredRun(finished.folder)

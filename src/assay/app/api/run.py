@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -21,7 +22,7 @@ from assay.dialects.table.meta import AnswerIs, DataType, Match, PplTarget, Seve
 Names = str | Sequence[str]
 Args = Mapping[str, Any]
 _PAIRS = ("model_args", "judge_args", "dataset_args")
-_SEVERAL = ("method", "stop", "include_path", "benchmarks_from")
+_SEVERAL = ("method", "stop", "include_path", "benchmarks_from", "track")
 
 
 def run(
@@ -30,6 +31,7 @@ def run(
     # The model.
     model: Model | None = None,
     model_args: Args | None = None,
+    label: str | None = None,
     chat: Literal["auto", "on", "off"] | None = None,
     thinking: str | int | bool | None = None,
     concurrency: int | None = None,
@@ -37,6 +39,8 @@ def run(
     workers: int | None = None,
     on: str | None = None,
     worker_timeout: float | None = None,
+    budget: str | None = None,
+    prices: Mapping[str, Any] | None = None,
     # How it is asked.
     method: Names | None = None,
     shots: int | None = None,
@@ -110,6 +114,8 @@ def run(
     answers_from: str | Path | None = None,
     keep_media: int | str | None = None,
     offline: bool | None = None,
+    track: Names | None = None,
+    profile: str | None = None,
     progress: bool | None = None,
 ) -> RunResult:
     """Evaluate a model on one or more datasets and return the result.
@@ -141,6 +147,7 @@ def run(
             (model, tokenizer).
         model_args: Arguments of the model, such as `{"dtype": "float32"}`. For a function: `takes`,
             `batch_size`, and `version`, which allows its answers to be reused.
+        label: Name of the model in tables and on pages. [its name]
         chat: Whether prompts use the model's chat template. [auto]
         thinking: Let the model think: "on", "off", an effort, or a maximum number of tokens. [the model's]
         concurrency: Maximum concurrent requests to a server, or calls of a function. [auto; a function: 1]
@@ -148,6 +155,8 @@ def run(
         workers: Number of processes that each load the model. [1]
         on: Where workers run: "ray" or "ray:ADDRESS". [this machine]
         worker_timeout: Seconds without a response before a busy worker is replaced. [600]
+        budget: Limits after which the run stops, such as "5usd,30min"; the same call resumes it.
+        prices: US dollars per million tokens by model, such as {"openai:gpt-5": {"input": 1.25, "output": 10}}.
         method: "ppl", "prob", "gen", or several of them. [by the data]
         shots: Number of solved examples before each question. [0]
         shots_from: Where the examples come from: a file, a split, or rows. [the dataset itself]
@@ -216,6 +225,8 @@ def run(
         answers_from: Run whose responses stage "score" uses. [the latest that fits]
         keep_media: Maximum bytes of media copied into the run. [256MB]
         offline: Allow only connections to the model server you name. [False]
+        track: Trackers to log the result to: "mlflow", "wandb" or "trackio", also with a name: "mlflow:quiz".
+        profile: Profile of settings in assay.toml.
         progress: Show progress. [in notebooks and on terminals]
     """
     given = {key: value for key, value in locals().items() if value is not None}
@@ -243,6 +254,9 @@ def run(
         finished = run_off_loop(
             lambda: evaluate(datasets, resolved, observer), must_leave=resolved.values.offline
         )
+    for one in finished.tracked:
+        if one.problem is not None:
+            warnings.warn(str(one.problem), stacklevel=2)
     return RunResult(finished)
 
 

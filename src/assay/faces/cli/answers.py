@@ -14,9 +14,11 @@ import msgspec
 
 from assay.app.allowed_failures import is_failed
 from assay.app.benchmarks import ListedBenchmark, ListedSource
+from assay.app.config_report import ConfigReport
 from assay.app.dataset_list import ListedDataset
 from assay.app.dataset_state import DatasetState
 from assay.app.hub_datasets import ListedHubDataset
+from assay.app.tracking import TrackingResult
 from assay.core.annotation import Annotation
 from assay.core.errors import Problem
 from assay.core.estimate import Estimate
@@ -111,6 +113,8 @@ class RunAnswer(msgspec.Struct, frozen=True, tag="run", tag_field="kind"):
     """The name that the user gave the model."""
     prompt: str | None = None
     """The name of the prompt template."""
+    tracking: tuple[TrackingResult, ...] = ()
+    """Where `--track` logged the run."""
 
 
 class GroupMemberAnswer(msgspec.Struct, frozen=True):
@@ -412,6 +416,18 @@ class BenchmarksAnswer(msgspec.Struct, frozen=True, tag="benchmarks", tag_field=
     benchmarks: tuple[ListedBenchmark, ...]
 
 
+class TrackingAnswer(msgspec.Struct, frozen=True, tag="tracking", tag_field="kind"):
+    """`assay track`."""
+
+    tracking: tuple[TrackingResult, ...]
+
+
+class ConfigAnswer(msgspec.Struct, frozen=True, tag="config", tag_field="kind"):
+    """`assay config`."""
+
+    config: ConfigReport
+
+
 CommandAnswer: TypeAlias = (
     RunAnswer
     | RunGroupAnswer
@@ -421,6 +437,8 @@ CommandAnswer: TypeAlias = (
     | ScorersAnswer
     | DatasetsAnswer
     | BenchmarksAnswer
+    | ConfigAnswer
+    | TrackingAnswer
     | CheckAnswer
     | ExplainAnswer
     | PrepareAnswer
@@ -436,7 +454,12 @@ CommandAnswer: TypeAlias = (
 )
 
 
-def build_run_answer(folder: Path, manifest: RunManifest, metrics: Sequence[Metric]) -> RunAnswer:
+def build_run_answer(
+    folder: Path,
+    manifest: RunManifest,
+    metrics: Sequence[Metric],
+    tracking: tuple[TrackingResult, ...] = (),
+) -> RunAnswer:
     """Return the JSON answer of a run."""
     return RunAnswer(
         id=manifest.id,
@@ -464,6 +487,7 @@ def build_run_answer(folder: Path, manifest: RunManifest, metrics: Sequence[Metr
         cost=_build_cost_answer(manifest),
         label=manifest.label,
         prompt=manifest.prompt,
+        tracking=tracking,
     )
 
 

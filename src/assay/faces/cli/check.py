@@ -11,6 +11,7 @@ import msgspec
 
 from assay.app.dataset_state import DatasetState
 from assay.core.errors import format_count
+from assay.faces.cli.completers import complete_dataset
 from assay.faces.cli.json_output import Answer, json_option
 from assay.faces.cli.option_groups import GroupedCommand
 from assay.faces.cli.options import build_settings, dataset_options
@@ -26,7 +27,7 @@ HAS_ERRORS = 1
 
 
 @click.command(cls=GroupedCommand, shared_from="assay run")
-@click.argument("datasets", nargs=-1, required=True, metavar="DATASET...")
+@click.argument("datasets", nargs=-1, required=True, metavar="DATASET...", shell_complete=complete_dataset)
 @dataset_options
 @click.option("--prompts", type=int, default=2, metavar="N", help="Number of prompts to show. [2]")
 @click.option(

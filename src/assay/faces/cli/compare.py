@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from assay.faces.cli.completers import complete_run
 from assay.faces.cli.gate_options import (
     Accept,
     accept_option,
@@ -18,7 +19,7 @@ from assay.faces.cli.options import resolve_runs_folder, runs_option
 
 
 @click.command()
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...", shell_complete=complete_run)
 @runs_option
 @click.option(
     "--methods",

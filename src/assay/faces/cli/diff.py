@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from assay.faces.cli.completers import complete_run
 from assay.faces.cli.json_output import Answer, json_option
 from assay.faces.cli.options import resolve_runs_folder, runs_option
 
@@ -28,8 +29,8 @@ _WORDS = {
 
 
 @click.command()
-@click.argument("a")
-@click.argument("b")
+@click.argument("a", shell_complete=complete_run)
+@click.argument("b", shell_complete=complete_run)
 @runs_option
 @click.option("--methods", metavar="NAME,...", default="", help="Methods to compare. [all that both have]")
 @click.option(

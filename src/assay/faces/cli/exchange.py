@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from assay.faces.cli.completers import complete_run, completing
 from assay.faces.cli.json_output import Answer, json_option
 from assay.faces.cli.options import resolve_runs_folder, runs_option
 
@@ -16,6 +17,9 @@ from assay.faces.cli.options import resolve_runs_folder, runs_option
     "--from",
     "format_name",
     metavar="FORMAT",
+    shell_complete=completing(
+        "lm-eval", "inspect", "every-eval-ever", "opencompass", "aisbench", "csv", "parquet"
+    ),
     help="Format of the log: lm-eval, inspect, every-eval-ever, opencompass, aisbench, csv or parquet. "
     "[by its content]",
 )
@@ -60,12 +64,13 @@ def import_log(
 
 
 @click.command("export")
-@click.argument("run", default="last")
+@click.argument("run", default="last", shell_complete=complete_run)
 @click.option(
     "--to",
     "format_name",
     metavar="FORMAT",
     required=True,
+    shell_complete=completing("lm-eval", "inspect", "every-eval-ever", "hf-eval-results", "csv", "parquet"),
     help="Format to write: lm-eval, inspect, every-eval-ever, hf-eval-results, csv or parquet.",
 )
 @click.option(

@@ -13,6 +13,7 @@ from assay.core.request import Kind
 from assay.core.response import Completion, Failure, LabelProbs, Likelihood, Output
 from assay.core.rounding import format_number
 from assay.core.score import JudgeReply, OptionNumbers, Score, Verdict
+from assay.faces.cli.completers import complete_run
 from assay.faces.cli.json_output import Answer, json_option
 from assay.faces.cli.options import is_offline, offline_option, resolve_runs_folder, runs_option
 
@@ -23,7 +24,7 @@ _SHOWN_CHARS = 300
 
 
 @click.command()
-@click.argument("run")
+@click.argument("run", shell_complete=complete_run)
 @click.argument("sample")
 @runs_option
 @click.option(

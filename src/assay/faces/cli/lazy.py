@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 _WHOLE_HYPHEN = "\N{NON-BREAKING HYPHEN}"
 
@@ -60,6 +63,17 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(import_module(module), attribute)
         command.context_class = _Context
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the commands and options that begin with a text, without importing commands."""
+        from click.shell_completion import CompletionItem
+
+        items = [
+            CompletionItem(name, help=command.summary)
+            for name, command in self._table.items()
+            if name.startswith(incomplete)
+        ]
+        return items + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands without importing them."""

@@ -33,6 +33,9 @@ _COMMANDS = {
     "score": Command(
         "assay.faces.cli.score:score", "Score a run's responses again, without the model.", "Evaluate"
     ),
+    "demo": Command(
+        "assay.faces.cli.demo:demo", "Try Assay: a small model on bundled questions.", "Evaluate"
+    ),
     "view": Command("assay.faces.cli.view:view", "Browse runs in a browser.", "Results"),
     "report": Command("assay.faces.cli.report:report", "Print a run's report.", "Results"),
     "explain": Command(
@@ -71,6 +74,15 @@ _COMMANDS = {
     ),
     "export": Command(
         "assay.faces.cli.exchange:export_run", "Write a run in another program's format.", "Other systems"
+    ),
+    "config": Command(
+        "assay.faces.cli.config:config", "Show the settings that apply here, and their sources.", "Set up"
+    ),
+    "completion": Command(
+        "assay.faces.cli.completion:completion", "Print the script for completion in your shell.", "Set up"
+    ),
+    "track": Command(
+        "assay.faces.cli.track:track", "Log a run to MLflow, Weights & Biases or Trackio.", "Other systems"
     ),
     "as": Command(
         "assay.systems.command_line:other_systems",
@@ -120,6 +132,10 @@ def main() -> None:
             signal.signal(signal.SIGINT, _interrupt_once)
         install_streams()
         gc.set_threshold(*_COLLECT_AT)
+        if "_ASSAY_COMPLETE" in os.environ:
+            from assay.faces.cli.completion import register_shells
+
+            register_shells()
         status = run_command()
         if signal.getsignal(signal.SIGINT) is _interrupt_once:
             # An interrupt while Python shuts down must not end in a traceback.

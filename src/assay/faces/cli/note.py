@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from assay.faces.cli.completers import complete_run
 from assay.faces.cli.json_output import Answer, json_option
 from assay.faces.cli.options import resolve_runs_folder, runs_option
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("run")
+@click.argument("run", shell_complete=complete_run)
 @click.argument("text", required=False)
 @click.option("--sample", help="Id of the sample, a prefix of it, or row:17. [the run itself]")
 @click.option("--tag", "tags", multiple=True, help="Tag to add. Repeatable.")

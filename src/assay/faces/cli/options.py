@@ -14,6 +14,7 @@ import click
 from assay.app.settings import Settings, resolve_settings
 from assay.app.table_flags import FLAGS_OF_KEYS, TABLE_FLAGS
 from assay.core.errors import Problem, UsageError
+from assay.faces.cli.completers import complete_model, complete_profile, completing
 from assay.faces.cli.option_groups import grouped_option
 from assay.faces.cli.run_choices import expand_flags, require_one_run
 
@@ -65,6 +66,7 @@ _OPTIONS = (
         "-m",
         multiple=True,
         metavar="[NAME=]MODEL",
+        shell_complete=complete_model,
         help="smollm2, hf:FOLDER, hf:ORG/NAME, hf:FILE.gguf, vllm:MODEL, openai:NAME@URL, anthropic:NAME, "
         "gemini:NAME, tgi:@URL, triton:MODEL@URL, ultraeval:URL or mock. NAME= names the model in tables. "
         "Repeatable. [smollm2]",
@@ -136,6 +138,7 @@ _OPTIONS = (
         "Prompting",
         "--method",
         multiple=True,
+        shell_complete=completing("ppl", "prob", "gen"),
         help="ppl (option likelihood), prob (option probability), gen (generation); or several: ppl,gen.",
     ),
     grouped_option(
@@ -446,6 +449,13 @@ _OPTIONS = (
         is_rare=True,
         default=None,
         help="Whether the right answer 3,5 means the number 3.5. [inferred]",
+    ),
+    grouped_option(
+        "Other",
+        "--profile",
+        metavar="NAME",
+        shell_complete=complete_profile,
+        help="Profile of settings in assay.toml, such as ci. [none]",
     ),
 )
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from assay.faces.cli.completers import complete_run
 from assay.faces.cli.json_output import Answer, json_option
 from assay.faces.cli.lazy import Command, LazyGroup
 from assay.faces.cli.options import resolve_runs_folder, runs_option
@@ -27,7 +28,7 @@ _LISTS = {
 
 
 @click.command()
-@click.argument("run", default="last")
+@click.argument("run", default="last", shell_complete=complete_run)
 @runs_option
 @click.option("--markdown", is_flag=True, help="Print the report as Markdown.")
 @json_option

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from assay.app.settings import Settings
+from assay.app.settings_files import is_profile_name
 from assay.core.time_profile import find_process_start, measuring, recording_time
+from assay.faces.cli.completers import complete_dataset, completing
 from assay.faces.cli.json_output import Answer, json_option
 from assay.faces.cli.option_groups import GroupedCommand, grouped_option
 from assay.faces.cli.options import allow_failures_option, build_run_settings, dataset_options
@@ -26,8 +29,20 @@ STOPPED = 4
 """Exit status of a run that reached its budget."""
 
 
-@click.command(cls=GroupedCommand)
-@click.argument("datasets", nargs=-1, required=True, metavar="DATASET...")
+class _RunCommand(GroupedCommand):
+    """Reads `--profile` without a name as `--timings`, which had that name before there were profiles."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        pairs = zip_longest(args, args[1:], fillvalue="")
+        named = [
+            "--timings" if arg == "--profile" and not is_profile_name(following) else arg
+            for arg, following in pairs
+        ]
+        return super().parse_args(ctx, named)
+
+
+@click.command(cls=_RunCommand)
+@click.argument("datasets", nargs=-1, required=True, metavar="DATASET...", shell_complete=complete_dataset)
 @dataset_options
 @grouped_option("Output and resume", "--out", metavar="DIR", help="Folder of this run. [runs/ID]")
 @grouped_option("Output and resume", "--runs-dir", metavar="DIR", help="Folder of runs without --out. [runs]")
@@ -87,6 +102,15 @@ STOPPED = 4
 @allow_failures_option
 @grouped_option(
     "Output and resume",
+    "--track",
+    multiple=True,
+    metavar="TRACKER",
+    shell_complete=completing("mlflow", "wandb", "trackio"),
+    help="Log the finished run to mlflow, wandb or trackio; mlflow:NAME names the experiment or project. "
+    "Repeatable.",
+)
+@grouped_option(
+    "Output and resume",
     "--progress",
     type=click.Choice(["auto", "lines", "json", "none"]),
     default="auto",
@@ -94,7 +118,7 @@ STOPPED = 4
 )
 @grouped_option(
     "Output and resume",
-    "--profile",
+    "--timings",
     "shows_times",
     is_rare=True,
     is_flag=True,
@@ -129,9 +153,8 @@ def _evaluate_command(
     from assay.faces.cli.answers import build_run_answer
 
     finished = evaluate_and_show(datasets, settings, progress=progress, shows_result=False)
-    return Answer(
-        build_run_answer(finished.folder, finished.manifest, finished.metrics), get_exit_status(finished)
-    )
+    answer = build_run_answer(finished.folder, finished.manifest, finished.metrics, finished.tracked)
+    return Answer(answer, get_exit_status(finished))
 
 
 def evaluate(datasets: tuple[str, ...], settings: Settings, progress: ProgressMode = "auto") -> int:
@@ -163,6 +186,7 @@ def evaluate_and_show(
         from assay.faces.cli.progress import TerminalObserver
         from assay.faces.cli.progress_views import download_bars
         from assay.faces.cli.render import show_failures, show_result
+        from assay.faces.cli.track import show_tracking
 
     screen = TerminalObserver(progress, shows_plan=shows_result, on_compiled=on_compiled)
     with download_bars(progress), screen as observer:
@@ -170,6 +194,7 @@ def evaluate_and_show(
     if shows_result:
         show_result(finished, retry)
     show_failures(finished.manifest, read_allowed_failures(finished.manifest), retry)
+    show_tracking(finished.tracked)
     return finished
 
 
@@ -177,7 +202,8 @@ def get_exit_status(finished: FinishedRun) -> int:
     """Return the exit status of a run."""
     from assay.app.allowed_failures import is_failed
     from assay.core.run import RunStatus
+    from assay.faces.cli.track import get_tracking_status
 
     if finished.manifest.status is RunStatus.STOPPED:
         return STOPPED
-    return FAILED_SAMPLES if is_failed(finished.manifest) else 0
+    return FAILED_SAMPLES if is_failed(finished.manifest) else get_tracking_status(finished.tracked)

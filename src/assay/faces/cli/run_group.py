@@ -9,7 +9,7 @@ import click
 import msgspec
 from rich.markup import escape
 
-from assay.app.allowed_failures import is_failed, read_allowed_failures
+from assay.app.allowed_failures import read_allowed_failures
 from assay.app.run_groups import GroupResult, read_group, write_group_page
 from assay.app.run_plan import plan_runs
 from assay.app.settings import Settings
@@ -22,7 +22,8 @@ from assay.faces.cli.group_progress import GroupObservers
 from assay.faces.cli.json_output import FAULT, Answer
 from assay.faces.cli.progress_views import ProgressMode, download_bars
 from assay.faces.cli.render import out, print_rows, show_error, show_failures, show_notes
-from assay.faces.cli.run import FAILED_SAMPLES
+from assay.faces.cli.run import get_exit_status
+from assay.faces.cli.track import show_tracking
 from assay.results.comparison_words import format_side_letter, render_comparison
 from assay.results.group_table import build_group_table
 from assay.results.rows import markdown_table
@@ -34,7 +35,7 @@ def run_group(
 ) -> int | Answer:
     """Evaluate several models or prompts, and show their scores and differences; return the exit status.
 
-    2 if a run failed, 3 if too many samples of a complete one failed, otherwise 0.
+    2 if a run failed; otherwise the smallest status of a run that is not 0.
     """
     plan = plan_runs(settings)
     with download_bars(progress), GroupObservers(progress, plan, shows_plan=not is_json) as observers:
@@ -57,8 +58,8 @@ def run_group(
 def _get_exit_status(finished: FinishedGroup) -> int:
     if any(one.error is not None for one in finished.runs):
         return FAULT
-    runs = [one.finished for one in finished.runs if one.finished is not None]
-    return FAILED_SAMPLES if any(is_failed(run.manifest) for run in runs) else 0
+    statuses = [get_exit_status(one.finished) for one in finished.runs if one.finished is not None]
+    return min((status for status in statuses if status), default=0)
 
 
 def show_group(result: GroupResult, page: Path | None) -> None:
@@ -141,6 +142,7 @@ def _show_troubles(finished: FinishedGroup) -> None:
             show_failures(
                 one.finished.manifest, read_allowed_failures(one.finished.manifest), who=one.planned.title
             )
+            show_tracking(one.finished.tracked)
     for one in finished.runs:
         if one.error is not None:
             show_error(_name_problems(one.error, one.planned.title))

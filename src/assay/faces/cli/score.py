@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from assay.faces.cli.completers import complete_run
 from assay.faces.cli.json_output import Answer, json_option
 from assay.faces.cli.options import (
     allow_failures_option,
@@ -31,7 +32,7 @@ _SHOWN_CHARS = 40
 
 
 @click.command()
-@click.argument("run", default="last")
+@click.argument("run", default="last", shell_complete=complete_run)
 @click.option(
     "--extract", metavar="NAME|regex:PATTERN", help="Extractor that finds the answer in the output."
 )

@@ -9,11 +9,12 @@ from pathlib import Path
 import click
 
 from assay.core.errors import Problem, UsageError
+from assay.faces.cli.completers import complete_run
 from assay.faces.cli.options import resolve_runs_folder, runs_option
 
 
 @click.command()
-@click.argument("runs", nargs=-1, metavar="[RUNS]...")
+@click.argument("runs", nargs=-1, metavar="[RUNS]...", shell_complete=complete_run)
 @runs_option
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), help="Port. [8421, or a free one if that is taken]")

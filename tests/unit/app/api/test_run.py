@@ -14,9 +14,10 @@ from assay.app.table_flags import TABLE_FLAGS
 from assay.dialects.table.meta import META_FIELDS
 from cli import assay as command_line
 
-ONLY_ELSEWHERE: dict[str, str] = {}
+ONLY_ELSEWHERE = {"prompt_label": "names one of several prompts of a command"}
 """Settings that are no argument of `assay.run`, each with the reason."""
-ONLY_IN_PYTHON = {"data", "progress"}
+NO_SETTINGS = {"data", "progress", "profile"}
+"""Arguments that are no settings of a run."""
 
 ROWS = [
     {"question": "1+1=", "A": "1", "B": "2", "answer": "B"},
@@ -36,7 +37,7 @@ def right(prompt: str) -> str:
 
 def test_every_setting_is_an_argument_with_a_type_and_a_line_in_the_docstring() -> None:
     parameters = inspect.signature(assay.run).parameters
-    wanted = set(RunSettings.__struct_fields__) - ONLY_ELSEWHERE.keys() | TABLE_FLAGS.keys() | ONLY_IN_PYTHON
+    wanted = set(RunSettings.__struct_fields__) - ONLY_ELSEWHERE.keys() | TABLE_FLAGS.keys() | NO_SETTINGS
     assert set(parameters) == wanted
     for name, parameter in parameters.items():
         assert parameter.annotation is not parameter.empty, name
