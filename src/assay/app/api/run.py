@@ -156,7 +156,7 @@ def run(
         on: Where workers run: "ray" or "ray:ADDRESS". [this machine]
         worker_timeout: Seconds without a response before a busy worker is replaced. [600]
         budget: Limits after which the run stops, such as "5usd,30min"; the same call resumes it.
-        prices: US dollars per million tokens by model, such as {"openai:gpt-5": {"input": 1.25, "output": 10}}.
+        prices: US dollars per million tokens, such as {"openai:gpt-5": {"input": 1.25, "output": 10}}.
         method: "ppl", "prob", "gen", or several of them. [by the data]
         shots: Number of solved examples before each question. [0]
         shots_from: Where the examples come from: a file, a split, or rows. [the dataset itself]
