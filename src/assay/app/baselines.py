@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from assay.app.run_names import versions
-from assay.app.scorers import named_scorers
+from assay.app.scorers import list_storable_scorers
 from assay.app.stored_runs import find_run
 from assay.core.errors import Problem, StoreError, UsageError
 from assay.core.origin import Origin
@@ -106,7 +106,7 @@ def check_plan_against_baseline(base: BaselineRun, tasks: Sequence[Task], accept
     """Raise the errors of `align_with_baseline` for a run that has not started, as far as they are known."""
     described = DescribedRun(
         tuple(describe_task(task.spec, with_texts=base.baseline.has_texts) for task in tasks),
-        {task.spec.name: named_scorers(task) for task in tasks},
+        {task.spec.name: list_storable_scorers(task) for task in tasks},
         versions(),
         base.baseline.model,
         # The judge is known once the run starts.

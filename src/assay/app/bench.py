@@ -88,16 +88,16 @@ class Target(NamedTuple):
 class BenchObserver:
     """Receives the events of a benchmark; override the methods you need."""
 
-    def started(self, server: str, requests: str) -> None:
+    def on_start(self, server: str, requests: str) -> None:
         """Handle the start of the benchmark; `requests` describes where they come from and how many."""
 
-    def load_began(self, level: float | None) -> None:
+    def on_load(self, level: float | None) -> None:
         """Handle the start of a load; `level` is set for the levels of a sweep."""
 
-    def progress(self, progress: LoadProgress) -> None:
+    def on_progress(self, progress: LoadProgress) -> None:
         """Handle progress; called several times a second."""
 
-    def tried(self, row: Sequence[str]) -> None:
+    def on_level(self, row: Sequence[str]) -> None:
         """Handle the result of one level of a sweep: its row of the table."""
 
 
@@ -164,7 +164,7 @@ def bench(
     folder = BenchFolder(Path(out) if out else _find_free_path(Path(runs_dir) / id_))
     folder.write_manifest(manifest)
     source = items.describes.get("source", items.describes.get("kind"))
-    observer.started(target.model, f"{source}, {items.n:,}")
+    observer.on_start(target.model, f"{source}, {items.n:,}")
     with _frozen_gc():
         result = run(_Bench(target.client, items, plan, folder, observer, clock).run())
     folder.write_result(result)
@@ -259,7 +259,7 @@ class _Bench:
         return AttemptResult(driven, measures.summary())
 
     def _report_trial(self, trial: LoadTrial) -> None:
-        self._observer.tried(build_level_row(trial))
+        self._observer.on_level(build_level_row(trial))
 
     def _build_sweep_result(self, swept: SweepResult) -> BenchResult:
         # Notes about a single trial are stored with the trial.
@@ -286,7 +286,7 @@ class _Bench:
         stock.prepare(load.n_expected, load.shape.concurrency if isinstance(load.shape, ClosedLoad) else 1)
         await self._warm_up()
         await self._client.connect(_connections(load))
-        self._observer.load_began(level)
+        self._observer.on_load(level)
         # The prefetcher decides whether items start again.
         load = msgspec.structs.replace(load, goes_round=False)
         n_unready = stock.n_unready
@@ -298,7 +298,7 @@ class _Bench:
 
             def look_on(progress: LoadProgress) -> None:
                 writer.flush()
-                self._observer.progress(progress)
+                self._observer.on_progress(progress)
 
             drive = LoadDriver(self._client, stock, load, keep, on_progress=look_on, clock=self._clock)
             with _stopping_on_ctrl_c(drive.stop):

@@ -81,11 +81,11 @@ class DataFinder:
             return DataState.HERE
         if not need.on_hub:
             return DataState.MISSING
-        is_cached = need.on_hub.casefold() in self._cached_repositories
+        is_cached = need.on_hub.casefold() in self._repositories_in_cache
         return DataState.HERE if is_cached else DataState.HUB
 
     @cached_property
-    def _cached_repositories(self) -> frozenset[str]:
+    def _repositories_in_cache(self) -> frozenset[str]:
         """The datasets in the hub's cache."""
         from assay.hub.client import cache_folder
 

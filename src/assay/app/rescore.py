@@ -196,7 +196,7 @@ def _rescore(
 ) -> RescoreResult:
     def progress(tally: Tally) -> None:
         watch.look()
-        observer.progress(tally)
+        observer.on_progress(tally)
 
     history = ScoringHistory(folder.path)
     tasks = load_stored_tasks(folder.path, own.tasks)
@@ -234,8 +234,8 @@ def _rescore(
                     fitting=RecordedFitter({}),
                 )
                 execution.tally.judge = judge_tally
-                observer.started(own, folder.path, None, 0)
-                observer.asking(
+                observer.on_start(own, folder.path, None, 0)
+                observer.on_requests(
                     ProgressGauge(
                         list_tracks(tasks.values(), scorers), scores=aggregator.headlines, is_rescoring=True
                     )

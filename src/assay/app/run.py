@@ -29,7 +29,7 @@ from assay.app.reuse import copy_journal, needs_start_over, reuse_note, start_ov
 from assay.app.run_names import short_name, slug, utc_now, versions
 from assay.app.run_stages import AnsweredRun, open_run_model
 from assay.app.score_summary import ScoredSamples, compute_totals, write_run_results
-from assay.app.scorers import build_scorers, named_scorers
+from assay.app.scorers import build_scorers, list_storable_scorers
 from assay.app.settings import RunSettings, Settings
 from assay.app.spending import (
     already_spent_error,
@@ -80,33 +80,33 @@ if TYPE_CHECKING:
 class Observer:
     """Receives the events of a run; override the methods you need."""
 
-    def compiled(self, compiled: Sequence[CompiledDataset], tasks: Sequence[Task], card: ModelCard) -> None:
+    def on_compile(self, compiled: Sequence[CompiledDataset], tasks: Sequence[Task], card: ModelCard) -> None:
         """Handle the compiled datasets and their tasks, before any weights are read."""
 
-    def downloading(self, download: Download) -> None:
+    def on_download(self, download: Download) -> None:
         """Handle the progress of a download from the hub; called often."""
 
-    def starting_over(self, why: str) -> None:
+    def on_start_over(self, why: str) -> None:
         """Handle the reason why a finished run of the same command is not reused."""
 
-    def started(
+    def on_start(
         self, manifest: RunManifest, folder: Path, earlier: RunManifest | None, n_journaled: int
     ) -> None:
         """Handle the start of a new or resumed run."""
 
-    def preparing(self, tally: Tally) -> None:
+    def on_preparation(self, tally: Tally) -> None:
         """Handle the progress of a task's preliminary requests; called often."""
 
-    def asking(self, gauge: ProgressGauge) -> None:
+    def on_requests(self, gauge: ProgressGauge) -> None:
         """Handle the start of sample requests; `gauge` computes the progress for `progress`."""
 
-    def progress(self, tally: Tally) -> None:
+    def on_progress(self, tally: Tally) -> None:
         """Handle the progress of the run; called often."""
 
-    def finished(self, run: FinishedRun) -> None:
+    def on_finish(self, run: FinishedRun) -> None:
         """Handle the result."""
 
-    def failed(self) -> None:
+    def on_failure(self) -> None:
         """Handle the end of a run by an error, while other runs of the same command continue."""
 
 
@@ -181,7 +181,7 @@ def prepare_run(
     with (
         naming_settings(settings.names),
         reporting_disk_full(place, fix),
-        reporting_downloads(observer.downloading),
+        reporting_downloads(observer.on_download),
         offline_watch(values) as watch,
     ):
         if values.offline and values.judge is None:
@@ -225,7 +225,7 @@ def _prepare(
             check_budget(judged, judge_name)
         # Stored answers cannot act as a judge: it needs an open model.
         with open_judge(scorers, judged, backend if answered is None else None) as judge:
-            observer.compiled(compiled, tasks, card)
+            observer.on_compile(compiled, tasks, card)
             if groups is None:
                 groups = read_summary_groups(configs, {task.spec.name for task in tasks})
                 groups += _read_task_groups(datasets, values, tasks)
@@ -338,7 +338,7 @@ def _execute(work: _RunParts, manifest: RunManifest, settings: Settings, observe
 
     def progress(tally: Tally) -> None:
         work.watch.look()
-        observer.progress(tally)
+        observer.on_progress(tally)
 
     folder = RunFolder(Path(values.out) if values.out else Path(values.runs_dir) / manifest.id)
     if values.fresh:
@@ -347,7 +347,7 @@ def _execute(work: _RunParts, manifest: RunManifest, settings: Settings, observe
         archived = folder.archive()
         assert archived is not None
         note = start_over_note(manifest, archived)
-        observer.starting_over(note)
+        observer.on_start_over(note)
         manifest = msgspec.structs.replace(manifest, notes=(*manifest.notes, note))
     history = ScoringHistory(folder.path)
     earlier = folder.claim(manifest, history.own_folder)
@@ -373,7 +373,7 @@ def _execute(work: _RunParts, manifest: RunManifest, settings: Settings, observe
             open_cache(backend, manifest.model, values) if work.answered is None else work.answered.answers
         )
         stored = FileJournal(folder.path / JOURNAL, forget_failures=values.retry_failed)
-        observer.started(manifest, folder.path, earlier, len(stored))
+        observer.on_start(manifest, folder.path, earlier, len(stored))
         journal = stored if work.answered is None else ScoringJournal(stored)
         aggregator = MeanAggregator()
         media = MediaStore(folder.path, values.keep_media, detect_media_type)
@@ -393,7 +393,7 @@ def _execute(work: _RunParts, manifest: RunManifest, settings: Settings, observe
             ) as judge_tally,
         ):
             preliminary = PreliminaryTasks(
-                backend, journal, cache, observer.preparing, spending.model, spending.gate
+                backend, journal, cache, observer.on_preparation, spending.model, spending.gate
             )
             chosen = preliminary.prepare(tasks)
             if chosen:
@@ -416,7 +416,7 @@ def _execute(work: _RunParts, manifest: RunManifest, settings: Settings, observe
             )
             tally = execution.tally
             tally.judge = judge_tally
-            observer.asking(
+            observer.on_requests(
                 ProgressGauge(
                     list_tracks(work.tasks, work.scorers),
                     scores=aggregator.headlines,
@@ -490,12 +490,12 @@ def _execute(work: _RunParts, manifest: RunManifest, settings: Settings, observe
         manifest = msgspec.structs.replace(manifest, notes=(*manifest.notes, *notes, *backend.notes()))
         folder.write_manifest(manifest)
         stopped = FinishedRun(folder.path, manifest, (), tally, (*notes, *backend.notes()), tuple(tasks))
-        observer.finished(stopped)
+        observer.on_finish(stopped)
         return stopped
     finally:
         folder.release()
     result = FinishedRun(folder.path, finished, totals.metrics, tally, came_up, tuple(tasks))
-    observer.finished(result)
+    observer.on_finish(result)
     return result
 
 
@@ -517,7 +517,7 @@ def _manifest(work: _RunParts, settings: Settings) -> RunManifest:
         notes=tuple(note for one in work.compiled for note in one.notes),
         judge=grader,
         card=work.backend.card,
-        scorers={task.spec.name: named_scorers(task) for task in work.tasks},
+        scorers={task.spec.name: list_storable_scorers(task) for task in work.tasks},
         label=settings.values.label,
         prompt=settings.values.prompt_label,
     )

@@ -26,7 +26,7 @@ def build_scorers(task: Task) -> list[Scorer | CorpusScorer]:
         ) from error
 
 
-def named_scorers(task: Task) -> tuple[ComponentSpec, ...]:
+def list_storable_scorers(task: Task) -> tuple[ComponentSpec, ...]:
     """Return the scorers of a task if all of them are registered parts, which can be stored and rebuilt."""
     specs = task.scorers()
     named = tuple(spec for spec in specs if isinstance(spec, ComponentSpec) and _is_json_data(spec.args))

@@ -33,7 +33,8 @@ _PATIENCE_S = 5.0
 
 
 _PASSED_ON = (
-    *("compiled", "downloading", "starting_over", "started", "preparing", "asking", "finished", "failed"),
+    *("on_compile", "on_download", "on_start_over", "on_start"),
+    *("on_preparation", "on_requests", "on_finish", "on_failure"),
 )
 """Events that only the observer of a run handles."""
 
@@ -137,12 +138,12 @@ class _Run:
             self._context.run(self._execute)
         except AssayError as error:
             self.error = error
-            self.observer.failed()
+            self.observer.on_failure()
         except Exception as error:  # noqa: BLE001
             # A bug: raised once the other runs have ended.
             error.add_note(f"while evaluating {self.planned.title}")
             self.bug = error
-            self.observer.failed()
+            self.observer.on_failure()
 
     def _execute(self) -> None:
         assert self.prepared is not None
@@ -168,11 +169,11 @@ class _StoppableObserver(Observer):
         """Let the run end as after Ctrl-C. On any thread."""
         self._is_stopped = True
 
-    def progress(self, tally: Tally) -> None:
+    def on_progress(self, tally: Tally) -> None:
         """Pass the progress on, or raise KeyboardInterrupt."""
         if self._is_stopped:
             raise KeyboardInterrupt
-        self._observer.progress(tally)
+        self._observer.on_progress(tally)
 
 
 @contextmanager

@@ -139,19 +139,19 @@ def test_a_face_hears_of_it(tmp_path: Path) -> None:
     heard: list[str] = []
 
     class Listening(BenchObserver):
-        def started(self, server: str, requests: str) -> None:
+        def on_start(self, server: str, requests: str) -> None:
             heard.append(f"started on {server} with {requests}")
 
-        def load_began(self, level: float | None) -> None:
+        def on_load(self, level: float | None) -> None:
             heard.append(f"load at {level}")
 
-        def progress(self, progress: LoadProgress) -> None:
+        def on_progress(self, progress: LoadProgress) -> None:
             # What ended is on the disk by now.
             path = next((tmp_path / "out").rglob("requests.jsonl"))
             assert len(list(read_records(path))) == progress.n_done
             heard.append("progress")
 
-        def tried(self, row: Sequence[str]) -> None:
+        def on_level(self, row: Sequence[str]) -> None:
             heard.append(f"tried {row[0]}")
 
     ladder = Ladder("concurrency", (1,))

@@ -45,26 +45,26 @@ class ProgressObserver(Observer):
         """End the display."""
         self._screen.close(self._last_line)
 
-    def downloading(self, download: Download) -> None:
+    def on_download(self, download: Download) -> None:
         """Draw the progress of a download."""
         if self._is_due():
             share = download.n_done / download.n_bytes if download.n_bytes else 0.0
             self._screen.draw(share, f"downloading {download.repository}")
 
-    def starting_over(self, why: str) -> None:
+    def on_start_over(self, why: str) -> None:
         """Do nothing: the result has this note."""
 
-    def started(
+    def on_start(
         self, manifest: RunManifest, folder: Path, earlier: RunManifest | None, n_journaled: int
     ) -> None:
         """Draw that the run has begun: loading a model can take long."""
         self._screen.draw(0.0, f"{manifest.model.name}: waiting for the model")
 
-    def asking(self, gauge: ProgressGauge) -> None:
+    def on_requests(self, gauge: ProgressGauge) -> None:
         """Use the gauge of the samples."""
         self._gauge = gauge
 
-    def progress(self, tally: Tally) -> None:
+    def on_progress(self, tally: Tally) -> None:
         """Draw the progress if it is time."""
         now = time.monotonic()
         if now >= self._next_note:
@@ -73,7 +73,7 @@ class ProgressObserver(Observer):
         if self._is_due():
             self._draw(self._gauge.look(tally))
 
-    def finished(self, run: FinishedRun) -> None:
+    def on_finish(self, run: FinishedRun) -> None:
         """Remember what was done, as the last line."""
         self._last_line = f"{run.tally.n_done:,} samples in {format_duration(run.manifest.seconds)}"
 

@@ -44,7 +44,7 @@ class _ProgressReporter(Observer):
         self._next = 0.0
         self._has_sent_last = False
 
-    def progress(self, tally: Tally) -> None:
+    def on_progress(self, tally: Tally) -> None:
         """Send an event if one is due; the event that all samples are answered is always sent, once."""
         is_over = tally.n_done >= tally.n_samples and not self._has_sent_last
         if time.monotonic() < self._next and not is_over:

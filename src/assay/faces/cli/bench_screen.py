@@ -46,17 +46,17 @@ class BenchScreen(BenchObserver):
         if self._live is not None:
             self._live.stop()
 
-    def started(self, server: str, requests: str) -> None:
+    def on_start(self, server: str, requests: str) -> None:
         """Print the server and the requests."""
         if not self._is_quiet:
             out.print(f"[bold]server[/]   {escape(server)}")
             out.print(f"[bold]requests[/] {escape(requests)}")
 
-    def load_began(self, level: float | None) -> None:
+    def on_load(self, level: float | None) -> None:
         """Remember the level."""
         self._level = "" if level is None else f"level {level:g}: "
 
-    def progress(self, progress: LoadProgress) -> None:
+    def on_progress(self, progress: LoadProgress) -> None:
         """Show the progress of the load."""
         now = time.monotonic()
         line = (
@@ -71,7 +71,7 @@ class BenchScreen(BenchObserver):
             self._build_view = now
             err.print(line)
 
-    def tried(self, row: Sequence[str]) -> None:
+    def on_level(self, row: Sequence[str]) -> None:
         """Print the results of a level."""
         if not self._is_quiet:
             err.print(Text("  ".join(row)))

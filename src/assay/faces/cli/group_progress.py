@@ -95,13 +95,13 @@ class _MemberObserver(TerminalObserver):
         self._group = group
         self._planned = planned
 
-    def compiled(self, compiled: Sequence[CompiledDataset], tasks: Sequence[Task], card: ModelCard) -> None:
+    def on_compile(self, compiled: Sequence[CompiledDataset], tasks: Sequence[Task], card: ModelCard) -> None:
         """Show the model, and once for each prompt how Assay interprets the datasets."""
         self._group.show_compiled(self._planned, compiled, tasks, card)
 
-    def failed(self) -> None:
+    def on_failure(self) -> None:
         """Print that the run failed; its error follows when the others have ended."""
-        super().failed()
+        super().on_failure()
         if self._group.shows_lines:
             err.print(f"[red]{escape(self._planned.title)} failed; the other runs continue[/]")
 

@@ -540,7 +540,7 @@ def _parse_label_names(values: tuple[str, ...]) -> list[str] | dict[str, str]:
     return names
 
 
-def _quoted_names(value: str) -> list[str]:
+def _split_names(value: str) -> list[str]:
     """Split a list of names; a name with a comma is in double quotes."""
     return next(csv.reader([value], skipinitialspace=True))
 
@@ -551,7 +551,7 @@ _LISTS: dict[str, Callable[[Any], Any]] = {
     "context_columns": _names,
     "distractors": _names,
     "label_names": _parse_label_names,
-    "columns": _quoted_names,
+    "columns": _split_names,
 }
 """Parsers of the flags that take several names."""
 

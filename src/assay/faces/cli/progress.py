@@ -64,7 +64,7 @@ class TerminalObserver(Observer):
     ) -> None:
         self._stop()
 
-    def compiled(self, compiled: Sequence[CompiledDataset], tasks: Sequence[Task], card: ModelCard) -> None:
+    def on_compile(self, compiled: Sequence[CompiledDataset], tasks: Sequence[Task], card: ModelCard) -> None:
         """Show how Assay interprets the datasets."""
         if self._shows_plan:
             self._show_plan(compiled, tasks, card)
@@ -85,7 +85,7 @@ class TerminalObserver(Observer):
         for line in describe_detectable_differences(compiled, tasks):
             out.print(f"[dim]{escape(line)}[/]", soft_wrap=True)
 
-    def downloading(self, download: Download) -> None:
+    def on_download(self, download: Download) -> None:
         """Show the progress of a download from the hub."""
         self._downloads.show(download)
 
@@ -95,12 +95,12 @@ class TerminalObserver(Observer):
         self._view.show_download(line)
         return True
 
-    def starting_over(self, why: str) -> None:
+    def on_start_over(self, why: str) -> None:
         """Print why a finished run of the same command is not reused."""
         if self._way in ("auto", "lines"):
             err.print(f"[yellow]{escape(why)}[/]", soft_wrap=True)
 
-    def started(
+    def on_start(
         self, manifest: RunManifest, folder: Path, earlier: RunManifest | None, n_journaled: int
     ) -> None:
         """Print what an earlier start of the run has already done."""
@@ -116,7 +116,7 @@ class TerminalObserver(Observer):
     def _open_view(self, manifest: RunManifest, folder: Path) -> View | None:
         return open_view(self._way, manifest, folder)
 
-    def preparing(self, tally: Tally) -> None:
+    def on_preparation(self, tally: Tally) -> None:
         """Show the progress of requests that come before the samples."""
         if tally is not self._rehearsal:
             self._rehearsal = tally
@@ -124,11 +124,11 @@ class TerminalObserver(Observer):
         if time.monotonic() >= self._wakes:
             self._look(tally)
 
-    def asking(self, gauge: ProgressGauge) -> None:
+    def on_requests(self, gauge: ProgressGauge) -> None:
         """Use the gauge of the samples."""
         self._gauge = gauge
 
-    def progress(self, tally: Tally) -> None:
+    def on_progress(self, tally: Tally) -> None:
         """Show the progress, and once that all samples are answered, since scoring may take long."""
         is_last = tally.n_done >= tally.n_samples and not self._has_shown_last
         if is_last or time.monotonic() >= self._wakes:
@@ -146,11 +146,11 @@ class TerminalObserver(Observer):
                 self._gauge.note(tally)
         self._wakes = min(self._looking.next, self._noting.next)
 
-    def finished(self, run: FinishedRun) -> None:
+    def on_finish(self, run: FinishedRun) -> None:
         """Remove the panel."""
         self._stop()
 
-    def failed(self) -> None:
+    def on_failure(self) -> None:
         """Remove the panel."""
         self._stop()
 

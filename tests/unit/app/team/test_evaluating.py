@@ -20,18 +20,18 @@ def test_a_judge_at_work_is_reported_now_and_then_and_not_with_each_reply() -> N
     tally = Tally(n_samples=2, judge=JudgeTally())
     assert tally.judge is not None
     tally.n_done = 1
-    teller.progress(tally)
+    teller.on_progress(tally)
     tally.n_done = 2
-    teller.progress(tally)
+    teller.on_progress(tally)
     tally.judge.n_prompts = 1_000
     for _ in range(1_000):
         tally.judge.n_replied += 1
-        teller.progress(tally)
+        teller.on_progress(tally)
     # One for the beginning, one for the end of the samples; a thousand replies took no half of a second.
     assert 2 <= len(reported) <= 4
     teller._next = 0.0
     tally.judge.n_failed = 3
-    teller.progress(tally)
+    teller.on_progress(tally)
     assert isinstance(last := reported[-1], EvaluationProgress)
     names = ("n_done", "n_judge_prompts", "n_judge_replies", "n_judge_failed")
     assert [last.progress[name] for name in names] == [2, 1_000, 1_000, 3]
