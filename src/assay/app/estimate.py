@@ -19,6 +19,7 @@ from assay.backends.registry import SERVERS
 from assay.backends.repeats import count_drawn_texts
 from assay.core.billing import Bill, ListedPrice, Price, compute_usd, find_price, format_price_lines
 from assay.core.budget import parse_budget
+from assay.core.errors import format_count
 from assay.core.estimate import Estimate, MethodEstimate, Range
 from assay.core.limit import Limit
 from assay.core.ports import Backend
@@ -181,7 +182,9 @@ def _estimate(counts: _RequestCounts, values: RunSettings) -> Estimate:
         output_from = "from 1 token to the maximum of each text; no earlier run of this model shows more"
         if per_text is not None and earlier is not None:
             expected = min(per_text * n_texts, float(counts.most_output))
-            output_from = f"{per_text:,.0f} tokens per text, as in run {earlier.manifest.id}"
+            output_from = (
+                f"{format_count(round(per_text), 'token')} per text, as in run {earlier.manifest.id}"
+            )
     outputs = Range(n_texts, expected, counts.most_output)
     seconds, seconds_from = _estimate_seconds(counts, values, earlier, outputs)
     usd, usd_from = _estimate_usd(values, earlier, inputs, outputs, n_requests)

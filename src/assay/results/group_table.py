@@ -8,7 +8,12 @@ from typing import NamedTuple
 from assay.core.rounding import NOT_KNOWN
 from assay.core.run import RunManifest
 from assay.core.score import Metric
-from assay.results.rows import format_metric_interval, format_metric_method, format_metric_value
+from assay.results.rows import (
+    format_metric_interval,
+    format_metric_method,
+    format_metric_value,
+    format_percentage,
+)
 from assay.results.subset_families import is_subset_mean, select_headline_metrics
 
 _MOST_COLUMNS = 6
@@ -76,6 +81,27 @@ def build_group_table(runs: Sequence[GroupRow], letters: Sequence[str]) -> Group
     across = ["\n".join(name) for name in names]
     by_column = [[task, method, *(own[at] for own in cells)] for at, (task, method) in enumerate(columns)]
     return GroupTable(["task", "method", *across], by_column, 2)
+
+
+def describe_counts(runs: Sequence[GroupRow]) -> list[str]:
+    """Return how many rows the scores count, and what is unanswered, truncated or failed in each."""
+    metrics = [(run, name, metric) for run in runs for name, metric in _collect_values(run).items()]
+    sizes = {metric.n for _, _, metric in metrics}
+    have_one_size = len(sizes) == 1
+    lines = [f"n = {sizes.pop():,} in each score"] if have_one_size else []
+    for run, (task, method), metric in metrics:
+        shares = {
+            "unanswered": metric.n_unanswered,
+            "truncated": metric.n_truncated,
+            "failed": metric.n_failed,
+        }
+        if have_one_size and metric.n_counted == metric.n and not any(shares.values()):
+            continue
+        parts = [f"{metric.n_counted:,} of {metric.n:,} counted"]
+        parts += [f"{format_percentage(n, metric.n)} % {name}" for name, n in shares.items() if n]
+        title = f"{run.model} · {run.prompt}" if run.prompt else run.model
+        lines.append(f"{title}, {task} {method}: {', '.join(parts)}")
+    return lines
 
 
 def _collect_values(run: GroupRow) -> Mapping[tuple[str, str], Metric]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from assay.results.group_table import GroupRow, build_group_table
+from assay.results.group_table import GroupRow, build_group_table, describe_counts
 from assay.results.read import StoredRun
 from cli import assay
 
@@ -45,3 +45,17 @@ def test_many_columns_become_rows(workdir: Path) -> None:
     assert table.headings == ["task", "method", "A\na", "B\nb"]
     assert [one[:2] for one in table.rows][:2] == [["d0", "ppl"], ["d0", "gen"]]
     assert len(table.rows) == 8
+
+
+def test_each_score_has_its_counts(workdir: Path) -> None:
+    make_run(workdir, "all", "d0.csv", "--method", "gen,ppl")
+    (workdir / "d9.csv").write_text("question,A,B,answer\n1+1=,2,3,A\n2+2=,4,5,A\n", encoding="utf-8")
+    odd = ("--model-arg", "answer=no idea", "--method", "gen")
+    assert assay("run", "d9.csv", "-m", "mock", *odd, "--out", "none").status == 0
+    assert describe_counts([row("all", "a")]) == ["n = 1 in each score"]
+    lines = describe_counts([row("all", "a"), row("none", "b", "p")])
+    assert lines == [
+        "a, d0 gen: 1 of 1 counted",
+        "a, d0 ppl: 1 of 1 counted",
+        "b · p, d9 gen: 2 of 2 counted, 100.0 % unanswered",
+    ]

@@ -25,8 +25,8 @@ from assay.faces.cli.render import out, print_rows, show_error, show_failures, s
 from assay.faces.cli.run import get_exit_status
 from assay.faces.cli.track import show_tracking
 from assay.results.comparison_words import format_side_letter, render_comparison
-from assay.results.group_table import build_group_table
-from assay.results.rows import markdown_table
+from assay.results.group_table import build_group_table, describe_counts
+from assay.results.rows import markdown_list, markdown_table
 from assay.results.run_group import PAGE, StoredGroup
 
 
@@ -70,6 +70,8 @@ def show_group(result: GroupResult, page: Path | None) -> None:
     table = build_group_table(result.rows, sides)
     out.print()
     print_rows(table.headings, table.rows, n_left=table.n_names)
+    for line in describe_counts(result.rows):
+        out.print(f"[dim]{escape(line)}[/]", soft_wrap=True)
     if result.comparison is not None:
         out.print()
         show_differences(result.comparison)
@@ -105,7 +107,7 @@ def _render_group(result: GroupResult) -> str:
     """Return the scores and the differences as Markdown."""
     table = build_group_table(result.rows, [""] * len(result.rows))
     headings = [heading.replace("\n", " ") for heading in table.headings]
-    parts = [markdown_table(headings, table.rows)]
+    parts = [markdown_table(headings, table.rows), markdown_list(describe_counts(result.rows))]
     parts += [render_comparison(result.comparison)] if result.comparison is not None else []
     return "\n\n".join(parts).rstrip("\n") + "\n"
 
