@@ -90,19 +90,24 @@ def on_terminal(
     environment: Mapping[str, str] | None = None,
     when: Callable[[str], bool] | None = None,
     then: Callable[[int, int], None] | None = None,
+    repeats: bool = False,
 ) -> Shown:
     """Run a command on a terminal; when the screen shows what is waited for, do something to it, once.
 
-    `then` takes the process and the terminal.
+    `then` takes the process and the terminal. `repeats`: do it again after each second of silence. Python's
+    `input()` loses a signal that arrives between its prompt and its wait for a key.
     """
     process, terminal = pty.fork()
     if process == 0:
         _resize(0, columns, rows)
         os.execvpe(command[0], list(command), {**os.environ, **(environment or {})})
     screen, frames, written = Screen(), [], ""
+    is_done = False
     deadline = time.monotonic() + _DEADLINE_S
     while time.monotonic() < deadline:
         if not select.select([terminal], [], [], 1.0)[0]:
+            if is_done and repeats and then is not None:
+                then(process, terminal)
             continue
         try:
             piece = os.read(terminal, 1 << 16).decode("utf-8", "replace")
@@ -113,9 +118,9 @@ def on_terminal(
         written += piece
         screen.write(piece)
         frames.append(str(screen))
-        if when is not None and then is not None and when(frames[-1]):
+        if when is not None and then is not None and not is_done and when(frames[-1]):
             then(process, terminal)
-            when = None
+            is_done = True
     else:
         os.kill(process, signal.SIGKILL)
     _, status = os.waitpid(process, 0)

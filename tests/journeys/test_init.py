@@ -95,6 +95,7 @@ def test_nothing_is_written_unless_it_is_accepted(workdir: Path) -> None:
         environment=PLAIN,
         when=lambda screen: "Is this right" in screen,
         then=interrupted,
+        repeats=True,
     )
     assert stopped.status == 130
     assert not Path("quiz.csv.meta.json").exists()
