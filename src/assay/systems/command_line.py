@@ -111,7 +111,7 @@ def print_notes(lines: Iterable[str]) -> None:
     """Print notes to standard error."""
     from rich.markup import escape
 
-    from assay.faces.cli.render import err
+    from assay.faces.cli.console import err
 
     for line in lines:
         err.print(f"[dim]{escape(line)}[/]", soft_wrap=True)

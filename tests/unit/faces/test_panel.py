@@ -14,8 +14,8 @@ from rich.console import Console
 from assay.app.progress import JudgeProgress, RunProgress, TrackProgress, WorkersProgress
 from assay.app.progress_words import flatten_line, format_duration, format_progress_line
 from assay.core.score import Metric
+from assay.faces.cli.console import Screen
 from assay.faces.cli.panel import ProgressPanel, choose_rows, render_bar, shorten_name
-from assay.faces.cli.render import Screen
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc", "Mn", "Me", "Cf")), min_size=1)
 

@@ -11,7 +11,7 @@ import pytest
 from assay.app.progress import ProgressGauge
 from assay.core.tally import Tally
 from assay.faces.cli import progress_views
-from assay.faces.cli.render import Screen
+from assay.faces.cli.console import Screen
 
 
 @pytest.fixture

@@ -7,7 +7,8 @@ import io
 import pytest
 from rich.cells import cell_len
 
-from assay.faces.cli import render
+from assay.faces.cli import console as consoles
+from assay.faces.cli import tables
 
 HEADINGS = ("task", "method", "counted\n/ n", "score", "95 %\ninterval", "answer off %")
 ROWS = [
@@ -20,9 +21,9 @@ ROWS = [
 def show(monkeypatch: pytest.MonkeyPatch, width: int | None, **how: object) -> str:
     file = io.StringIO()
     is_terminal = width is not None
-    console = render.Screen(file=file, width=width or 120, force_terminal=is_terminal, color_system=None)
-    monkeypatch.setattr(render, "out", console)
-    render.print_rows(HEADINGS, ROWS, n_left=2, **how)  # type: ignore[arg-type]
+    console = consoles.Screen(file=file, width=width or 120, force_terminal=is_terminal, color_system=None)
+    monkeypatch.setattr(tables, "out", console)
+    tables.print_rows(HEADINGS, ROWS, n_left=2, **how)  # type: ignore[arg-type]
     return file.getvalue()
 
 

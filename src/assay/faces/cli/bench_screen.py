@@ -19,8 +19,9 @@ from assay.app.bench import BenchObserver
 from assay.app.bench_page import PAGE, StoredBench, read_summary_json
 from assay.app.bench_report import Profile, TextTable, build_bench_report
 from assay.core.timing import LoadProgress
+from assay.faces.cli.console import err, out
 from assay.faces.cli.json_output import Answer
-from assay.faces.cli.render import err, out, print_table
+from assay.faces.cli.tables import print_table
 
 _LINE_EVERY_S = 10.0
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from assay.faces.cli.render import out
+from assay.faces.cli.console import out
 from assay.results.leaderboard.board import Board
 from assay.results.leaderboard.grid import CellText, Grid, GroupBy, build_grid
 

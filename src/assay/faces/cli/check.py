@@ -95,8 +95,9 @@ def show_dataset_check(
     from assay.app.check import check as look
     from assay.app.check_files import collect_file_findings
     from assay.core.errors import AssayError
+    from assay.faces.cli.console import out
     from assay.faces.cli.progress_views import download_bars
-    from assay.faces.cli.render import out, show_all_compiled, show_error
+    from assay.faces.cli.render import show_all_compiled, show_error
 
     try:
         with download_bars():
@@ -126,7 +127,7 @@ def show_dataset_check(
 def _show_finding(finding: Finding, place: str = "") -> None:
     from rich.markup import escape
 
-    from assay.faces.cli.render import out
+    from assay.faces.cli.console import out
 
     mark = "[yellow]warning[/]" if finding.is_warning else "[dim]fact   [/]"
     out.print(f"  {mark}   {escape(place)}{escape(finding.text)}", soft_wrap=True)
@@ -150,8 +151,8 @@ def show_dataset_checks(
     from rich.markup import escape
 
     from assay.app.check_files import check_files, collect_file_findings
+    from assay.faces.cli.console import out
     from assay.faces.cli.dataset_states import show_counts, show_states
-    from assay.faces.cli.render import out
 
     found = check_files(named.datasets, settings, with_model=with_model)
     counts = show_states(

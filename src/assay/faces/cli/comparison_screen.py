@@ -9,7 +9,8 @@ from rich.markup import escape
 
 from assay.app.compare import ComparisonWithFlips
 from assay.app.gate import GateResult
-from assay.faces.cli.render import out, print_rows
+from assay.faces.cli.console import out
+from assay.faces.cli.tables import print_rows
 from assay.results.comparison import Flip, Flips, RunComparison
 from assay.results.comparison_words import (
     build_difference_matrix,

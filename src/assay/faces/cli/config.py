@@ -39,7 +39,8 @@ def config(names: tuple[str, ...], is_json: bool, **flags: Any) -> Answer | None
 def _show(report: ConfigReport, *, has_names: bool) -> None:
     from rich.markup import escape
 
-    from assay.faces.cli.render import out, print_rows
+    from assay.faces.cli.console import out
+    from assay.faces.cli.tables import print_rows
 
     if not has_names:
         for file in report.files:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from rich.markup import escape
 
 from assay.app.dataset_state import DatasetState
-from assay.faces.cli.render import out, pad_texts
+from assay.faces.cli.console import out, pad_texts
 
 _STYLES = {DatasetState.OK: "green", DatasetState.NEEDS_DATA: "yellow", DatasetState.ERROR: "bold red"}
 

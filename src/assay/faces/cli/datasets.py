@@ -44,7 +44,8 @@ def datasets(names: tuple[str, ...], offline: bool | None, is_json: bool) -> Ans
 
 
 def _print_datasets(listed: list[ListedDataset]) -> None:
-    from assay.faces.cli.render import out, print_rows
+    from assay.faces.cli.console import out
+    from assay.faces.cli.tables import print_rows
 
     if not listed:
         out.print("no datasets here; create one with `assay new NAME --like llmbox`")
@@ -57,7 +58,8 @@ def _print_datasets(listed: list[ListedDataset]) -> None:
 
 
 def _print_hub_dataset(dataset: ListedHubDataset) -> None:
-    from assay.faces.cli.render import out, print_rows
+    from assay.faces.cli.console import out
+    from assay.faces.cli.tables import print_rows
 
     out.print(f"{dataset.name}, commit {dataset.commit}")
     rows = []

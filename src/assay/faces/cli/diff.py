@@ -94,7 +94,7 @@ def diff(
 
 
 def _show_sample(one: SampleDifference) -> None:
-    from assay.faces.cli.render import out
+    from assay.faces.cli.console import out
 
     if one.findings:
         _show_example(one)
@@ -105,7 +105,7 @@ def _show_sample(one: SampleDifference) -> None:
 def _show(found: RunDifference, layer: str | None) -> None:
     from rich.markup import escape
 
-    from assay.faces.cli.render import out
+    from assay.faces.cli.console import out
 
     out.print(f"[bold]A[/]  {escape(found.a)}\n[bold]B[/]  {escape(found.b)}", soft_wrap=True)
     _show_facts("results", found.results)
@@ -137,7 +137,7 @@ def _show(found: RunDifference, layer: str | None) -> None:
 def _show_facts(title: str, facts: tuple[FactDifference, ...]) -> None:
     from rich.markup import escape
 
-    from assay.faces.cli.render import out
+    from assay.faces.cli.console import out
 
     if not facts:
         return
@@ -153,7 +153,7 @@ def _show_facts(title: str, facts: tuple[FactDifference, ...]) -> None:
 def _show_example(example: SampleDifference) -> None:
     from rich.markup import escape
 
-    from assay.faces.cli.render import out
+    from assay.faces.cli.console import out
 
     other = "" if example.other_id == example.sample_id else f", in B: {example.other_id}"
     out.print(

@@ -59,7 +59,7 @@ def docs(datasets: tuple[str, ...], is_dry: bool, openicl_root: Path | None, is_
 def _show(page: DocumentedPage, *, is_dry: bool) -> None:
     from rich.markup import escape
 
-    from assay.faces.cli.render import out
+    from assay.faces.cli.console import out
 
     out.print(f"{_verb(page, is_dry=is_dry):<12}  {escape(str(page.path))}", soft_wrap=True)
     for one in page.disagreements:

@@ -16,9 +16,9 @@ from assay.app.progress_words import format_duration
 from assay.core.download import Download, format_folder
 from assay.core.rounding import format_percent
 from assay.core.sizes import format_size
+from assay.faces.cli.console import err
 from assay.faces.cli.panel import render_bar
 from assay.faces.cli.progress_views import ProgressMode, can_draw
-from assay.faces.cli.render import err
 
 _LINE_EVERY_S = 10.0
 _EVENT_EVERY_S = 1.0

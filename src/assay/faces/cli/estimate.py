@@ -9,7 +9,7 @@ from rich.markup import escape
 from assay.core.billing import format_usd
 from assay.core.budget import format_minutes
 from assay.core.estimate import Estimate, Range
-from assay.faces.cli.render import out
+from assay.faces.cli.console import out
 
 
 def show_estimate(estimate: Estimate) -> None:

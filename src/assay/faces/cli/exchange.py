@@ -41,7 +41,7 @@ def import_log(
     from rich.markup import escape
 
     from assay.app.import_log import import_log as read_log
-    from assay.faces.cli.render import out as screen
+    from assay.faces.cli.console import out as screen
     from assay.faces.cli.render import show_metrics, show_notes
 
     done = read_log(path, format_name=format_name, out=out, runs_dir=resolve_runs_folder(runs_dir))

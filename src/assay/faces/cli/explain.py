@@ -64,7 +64,8 @@ def explain(
 def _show(explanation: Explanation, all_tokens: bool) -> None:
     from rich.markup import escape
 
-    from assay.faces.cli.render import out, print_prompt
+    from assay.faces.cli.console import out
+    from assay.faces.cli.render import print_prompt
 
     sample = explanation.sample.sample
     out.print(f"[bold]{escape(sample.id)}[/]  {escape(str(sample.origin))}", soft_wrap=True)
@@ -84,7 +85,7 @@ def _show_score(score: Score, asks: Sequence[ExplainedAsk], all_tokens: bool) ->
     """Print the requests, responses and score of one method."""
     from rich.markup import escape
 
-    from assay.faces.cli.render import out
+    from assay.faces.cli.console import out
 
     out.print(f"\n[bold cyan]{score.track}[/]  {_verdict(score)}", soft_wrap=True)
     # Accuracy under other normalisations follows from the table of options.
@@ -169,7 +170,7 @@ def _option_row(option: OptionNumbers, *, shows_pmi: bool) -> list[str]:
 def _show_ask(ask: ExplainedAsk, all_tokens: bool) -> None:
     from rich.markup import escape
 
-    from assay.faces.cli.render import out
+    from assay.faces.cli.console import out
 
     record = ask.record
     name = f"{record.role} {record.index}"
@@ -199,7 +200,7 @@ def _show_text(ask: ExplainedAsk, outcome: Likelihood, all_tokens: bool) -> None
     from rich.markup import escape
     from rich.table import Table
 
-    from assay.faces.cli.render import out
+    from assay.faces.cli.console import out
 
     text = ask.record.text
     beginning = text if len(text) <= _SHOWN_CHARS else text[:_SHOWN_CHARS] + " ..."
@@ -233,7 +234,8 @@ def _show_completion(ask: ExplainedAsk, outcome: Completion) -> None:
 
     from assay.core.response import Finish
     from assay.core.text_preview import shorten_text
-    from assay.faces.cli.render import SHOWN_PROMPT, out, print_panel
+    from assay.faces.cli.console import out
+    from assay.faces.cli.render import SHOWN_PROMPT, print_panel
 
     endings = {
         Finish.END: "ended by the model",
@@ -265,7 +267,8 @@ def _show_thought(output: Output) -> None:
     from rich.markup import escape
 
     from assay.core.text_preview import shorten_text
-    from assay.faces.cli.render import SHOWN_PROMPT, out, print_panel
+    from assay.faces.cli.console import out
+    from assay.faces.cli.render import SHOWN_PROMPT, print_panel
 
     length = f": {output.n_thinking_tokens:,} tokens" if output.n_thinking_tokens else ""
     cut = ", truncated before the answer began" if output.is_cut_in_thought else ""
@@ -282,7 +285,8 @@ def _show_reply(reply: JudgeReply) -> None:
     from rich.markup import escape
 
     from assay.core.text_preview import shorten_text
-    from assay.faces.cli.render import SHOWN_PROMPT, out, print_panel, print_prompt
+    from assay.faces.cli.console import out
+    from assay.faces.cli.render import SHOWN_PROMPT, print_panel, print_prompt
 
     print_prompt(reply.prompt, f"judge prompt: {reply.about}")
     if reply.verdict is not Verdict.FAILED:

@@ -20,10 +20,11 @@ from assay.core.model_names import title_of_spec
 from assay.core.run import RunManifest
 from assay.core.tally import Tally
 from assay.core.task import Task
+from assay.faces.cli.console import err, out, pad_texts
 from assay.faces.cli.panel import render_bar
 from assay.faces.cli.progress import TerminalObserver
 from assay.faces.cli.progress_views import ProgressMode, View, can_draw, open_view
-from assay.faces.cli.render import err, out, pad_texts, show_all_compiled
+from assay.faces.cli.render import show_all_compiled
 
 _DRAW_EVERY_S = 0.2
 _BAR = 16

@@ -33,7 +33,7 @@ def init(file: str, accepts: bool, overwrites: bool, is_json: bool, **flags: Any
     from rich.markup import escape
 
     from assay.app.init import MetaDraft
-    from assay.faces.cli.render import out
+    from assay.faces.cli.console import out
 
     draft = MetaDraft(file, build_settings(flags))
     asks = not accepts and not is_json and sys.stdin.isatty() and sys.stdout.isatty()
@@ -116,7 +116,7 @@ def _ask(draft: MetaDraft, question: MetaQuestion) -> None:
     """Ask a question about the file and apply the answer."""
     from rich.markup import escape
 
-    from assay.faces.cli.render import out
+    from assay.faces.cli.console import out
 
     out.print(f"\n[bold]{escape(question.what)}[/]", soft_wrap=True)
     for number, choice in enumerate(question.choices, 1):
@@ -137,7 +137,8 @@ def _change(draft: MetaDraft, reading: MetaReading | MetaQuestion) -> None:
     from rich.markup import escape
 
     from assay.core.errors import AssayError
-    from assay.faces.cli.render import out, show_error
+    from assay.faces.cli.console import out
+    from assay.faces.cli.render import show_error
 
     parts = draft.list_parts(reading)
     try:

@@ -76,7 +76,8 @@ def leaderboard(
     from assay.app.leaderboard import rank_runs
     from assay.core.errors import AssayError
     from assay.faces.cli.board_screen import show_board
-    from assay.faces.cli.render import err, show_error
+    from assay.faces.cli.console import err
+    from assay.faces.cli.render import show_error
     from assay.results.leaderboard.exports import export_board
 
     headlines = parse_pairs(metrics, "--metric klue_ynat=macro_f1")

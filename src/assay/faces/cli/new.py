@@ -25,7 +25,7 @@ def new(name: str, dialect: str, is_json: bool) -> Answer | None:
     from rich.markup import escape
 
     from assay.app.new import write_starter
-    from assay.faces.cli.render import out
+    from assay.faces.cli.console import out
 
     written = write_starter(name, dialect)
     if is_json:

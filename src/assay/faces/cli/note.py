@@ -54,7 +54,7 @@ def note(
 def _show(annotations: Sequence[Annotation]) -> None:
     from rich.markup import escape
 
-    from assay.faces.cli.render import out
+    from assay.faces.cli.console import out
 
     if not annotations:
         out.print("no tags and no notes")

@@ -70,7 +70,8 @@ def show_preparation(folder: Path) -> int:
 
     from assay.app.prepare import Change, prepare
     from assay.core.errors import AuthorError
-    from assay.faces.cli.render import out, pad_texts, show_error
+    from assay.faces.cli.console import out, pad_texts
+    from assay.faces.cli.render import show_error
 
     (done,) = prepare([folder])
     if done.problem is not None:

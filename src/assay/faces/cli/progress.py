@@ -21,9 +21,10 @@ from assay.core.request import METHOD_BY_KIND
 from assay.core.run import RunManifest, RunStatus
 from assay.core.tally import Tally
 from assay.core.task import Task
+from assay.faces.cli.console import err, out
 from assay.faces.cli.downloads import DownloadScreen
 from assay.faces.cli.progress_views import Budget, PanelView, ProgressMode, View, open_view
-from assay.faces.cli.render import err, out, show_all_compiled
+from assay.faces.cli.render import show_all_compiled
 
 _NOTE_EVERY_S = 0.5
 """Interval for recording the speed if it is shown less often."""

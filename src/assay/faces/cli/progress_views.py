@@ -20,8 +20,8 @@ from assay.app.progress import ProgressGauge, RunProgress, showing_library_downl
 from assay.app.progress_words import PHASES, format_progress_line
 from assay.core.run import RunManifest
 from assay.core.tally import Tally
+from assay.faces.cli.console import err
 from assay.faces.cli.panel import ProgressPanel
-from assay.faces.cli.render import err
 
 SHARE = 0.004
 """Maximum share of the run's time for computing the progress, and again for drawing it: below 1 % in all."""

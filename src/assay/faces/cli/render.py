@@ -6,16 +6,13 @@ import os
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, RenderableType
 from rich.markup import escape
 from rich.panel import Panel
-from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -31,7 +28,9 @@ from assay.core.sample import Sample
 from assay.core.score import NO_RIGHT_ANSWERS, Metric
 from assay.core.tally import SCORING
 from assay.core.task import Task
-from assay.core.text_preview import STEERING_CODES, shorten_text
+from assay.core.text_preview import shorten_text
+from assay.faces.cli.console import err, out
+from assay.faces.cli.tables import fit_table, print_rows, print_table
 from assay.results.charges import format_charge_lines
 from assay.results.rows import (
     HEADINGS,
@@ -53,130 +52,16 @@ from assay.results.subset_families import (
     select_headline_metrics,
 )
 
-_PIPE_WIDTH = 120
 SHOWN_PROMPT = 20_000
 """Maximum characters of a prompt's message: a terminal cannot lay out millions."""
-_WIDEST = 1_000
 _TITLE_FRAME = 6
 """Cells of a panel's frame around its title."""
 RETRY = "--retry-failed"
-_MOST = 100_000
 _NOTES_SHOWN = 12
 _ANSWERS_SHOWN = 4
 _SHOWN_ANSWER = 200
 _FACTS_SHOWN = 8
 """Maximum values of one fact to show for a dataset's subsets."""
-_SIGNS = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"}
-_SIGNS |= dict.fromkeys(STEERING_CODES, 0xFFFD)
-
-
-class Screen(Console):
-    """A console that replaces control characters, since texts come from models, servers and files."""
-
-    def print(self, *objects: Any, **how: Any) -> None:
-        """Print; a text of more than 100,000 characters is truncated."""
-        super().print(*(_cut(one) if isinstance(one, str) else one for one in objects), **how)
-
-    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
-        """Yield the segments with visible symbols instead of control characters."""
-        for segment in super().render(renderable, options):
-            is_own = bool(segment.control)
-            yield segment if is_own else segment._replace(text=segment.text.translate(_SIGNS))
-
-
-def _cut(text: str) -> str:
-    # Cut the end and not the middle: a closing tag must not lose its opening tag.
-    return text if len(text) <= _MOST else f"{text[:_MOST]} ... ({len(text):,} characters in all)"
-
-
-def _console(*, stderr: bool = False) -> Console:
-    # Texts such as `openai:x: failed` are no emoji codes.
-    console = Screen(stderr=stderr, highlight=False, emoji=False)
-    # A pipe or a file has no width; a table truncated to 80 columns would lose its numbers.
-    return (
-        console
-        if console.is_terminal
-        else Screen(stderr=stderr, highlight=False, emoji=False, width=_PIPE_WIDTH)
-    )
-
-
-out = _console()
-err = _console(stderr=True)
-
-
-def pad_texts(texts: Sequence[str]) -> list[str]:
-    """Pad texts to one width in terminal cells; an East Asian character takes two."""
-    width = max(map(cell_len, texts), default=0)
-    return [text + " " * (width - cell_len(text)) for text in texts]
-
-
-def print_table(table: Table | Text) -> None:
-    """Print a complete table; on a narrow terminal, lines wrap and nothing is omitted."""
-    if isinstance(table, Text):
-        out.print(table, soft_wrap=True)
-        return
-    needed = _measure_width(table)
-    if needed > out.width:
-        table.width = needed
-    out.print(table, soft_wrap=not out.is_terminal, crop=False)
-
-
-def print_rows(
-    headings: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    *,
-    n_left: int,
-    wrapping: Collection[int] = (),
-    optional: Sequence[Collection[int]] = (),
-    n_once: int = 0,
-) -> None:
-    """Print a table of plain cells that fits the terminal, or the rows one below the other if none fits.
-
-    The first `n_left` columns are texts, the others numbers. Only `wrapping` columns are folded. A narrow
-    terminal omits `optional` columns, one group after the other. If the first `n_once` cells of a row equal
-    those of the row above, they stay empty.
-    """
-    places = list(range(len(headings)))
-    for omitted in ((), *optional):
-        places = [at for at in places if at not in omitted]
-        for gap in (2, 1):
-            table = _start_table(gap)
-            for at in places:
-                cells = [row[at] for row in rows]
-                _add_column(table, headings[at], cells, is_text=at < n_left, wraps=at in wrapping)
-            for row, is_repeated in zip(rows, _find_repeated(rows, n_once), strict=True):
-                table.add_row(*("" if is_repeated and at < n_once else escape(row[at]) for at in places))
-            if not _is_too_wide(table):
-                print_table(table)
-                return
-    names = [" ".join(heading.split()) for heading in headings]
-    print_table(_stack_rows(names, rows, n_once))
-
-
-def _find_repeated(rows: Sequence[Sequence[str]], n_once: int) -> list[bool]:
-    """Return for each row whether its first cells equal those of the row above."""
-    above = ((), *rows)
-    return [n_once > 0 and one[:n_once] == row[:n_once] for one, row in zip(above, rows, strict=False)]
-
-
-def _start_table(gap: int = 2) -> Table:
-    return Table(box=None, pad_edge=False, header_style="bold", padding=(0, gap, 0, 0))
-
-
-def _add_column(
-    table: Table, heading: str, cells: Iterable[str], *, is_text: bool, wraps: bool = False, style: str = ""
-) -> None:
-    """Add a column that is never narrower than its cells, unless it wraps."""
-    lines = (line for text in (heading, *cells) for line in text.split("\n"))
-    table.add_column(
-        heading,
-        justify="left" if is_text else "right",
-        style=style,
-        no_wrap=not wraps,
-        min_width=None if wraps else max(map(cell_len, lines)),
-        overflow="fold",
-        vertical="bottom",
-    )
 
 
 def show_error(error: AssayError) -> None:
@@ -376,63 +261,11 @@ def result_tables(manifest: RunManifest, metrics: Sequence[Metric]) -> list[Tabl
     tables: list[Table | Text] = []
     shares, means = result_rows(metrics, manifest), mean_rows(metrics, manifest)
     if shares:
-        tables.append(_fit_table(_RESULT_LAYOUTS, HEADINGS, shares, means))
+        tables.append(fit_table(_RESULT_LAYOUTS, HEADINGS, shares, means))
     texts = text_rows(metrics, manifest)
     if texts:
-        tables.append(_fit_table(_TEXT_LAYOUTS, TEXT_HEADINGS, texts))
+        tables.append(fit_table(_TEXT_LAYOUTS, TEXT_HEADINGS, texts))
     return tables
-
-
-def _fit_table(
-    layouts: Sequence[Sequence[str]],
-    names: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    means: Sequence[Sequence[str]] = (),
-) -> Table | Text:
-    """Return the widest layout that fits the terminal, or the rows one below the other if none fits."""
-    for headings in layouts:
-        table = _build_table(headings, rows, means)
-        if not _is_too_wide(table):
-            return table
-    return _stack_rows(names, [*rows, *means])
-
-
-def _measure_width(table: Table) -> int:
-    return out.measure(table, options=out.options.update(width=_WIDEST)).minimum
-
-
-def _is_too_wide(table: Table) -> bool:
-    return out.is_terminal and _measure_width(table) > out.width
-
-
-def _build_table(
-    headings: Sequence[str], rows: Sequence[Sequence[str]], means: Sequence[Sequence[str]]
-) -> Table:
-    table = _start_table(gap=1)
-    for index, heading in enumerate(headings):
-        cells = [row[index] for row in (*rows, *means)]
-        style = "bold cyan" if index == 3 else ""
-        _add_column(table, heading, cells, is_text=index < 2, wraps=index == 0, style=style)
-    for row in rows:
-        table.add_row(*(escape(cell) for cell in row[: len(headings)]))
-    if means:
-        table.add_row()
-    for row in means:
-        table.add_row(*(escape(cell) for cell in row[: len(headings)]), style="bold")
-    return table
-
-
-def _stack_rows(names: Sequence[str], rows: Sequence[Sequence[str]], n_once: int = 0) -> Text:
-    """Return the rows for a narrow terminal: a heading, then a line for each value."""
-    width = max(map(cell_len, names))
-    lines: list[Text] = []
-    for row, is_repeated in zip(rows, _find_repeated(rows, n_once), strict=True):
-        if not is_repeated:
-            lines.append(Text("  ".join(filter(None, row[:2])), style="bold"))
-        for at in range(n_once if is_repeated else 2, len(row)):
-            if row[at]:
-                lines.append(Text(f"  {names[at]:<{width}}  {row[at]}"))
-    return Text("\n").join(lines)
 
 
 def _print_group_tables(metrics: Sequence[Metric], manifest: RunManifest) -> None:

@@ -42,7 +42,8 @@ def report(run: str, runs_dir: str | None, markdown: bool, is_json: bool) -> Ans
     from assay.app.run_groups import find_group
     from assay.app.stored_runs import find_run
     from assay.core.run import RunStatus
-    from assay.faces.cli.render import out, show_metrics, show_notes
+    from assay.faces.cli.console import out
+    from assay.faces.cli.render import show_metrics, show_notes
     from assay.results.report import Highlights, render_report
 
     if is_bench(Path(run)) and not markdown:
@@ -120,7 +121,9 @@ def _show_list(root: Path) -> None:
 
     from assay.app.stored_runs import list_results
     from assay.core.errors import StoreError
-    from assay.faces.cli.render import out, print_rows, show_error
+    from assay.faces.cli.console import out
+    from assay.faces.cli.render import show_error
+    from assay.faces.cli.tables import print_rows
     from assay.results.rows import format_metric_interval, format_metric_value, is_perplexity
     from assay.results.run_group import list_group_folders
     from assay.results.subset_families import group_by_family, is_subset_mean

@@ -18,11 +18,13 @@ from assay.core.errors import AssayError, Problem
 from assay.core.run import RunStatus
 from assay.faces.cli.answers import build_group_answer
 from assay.faces.cli.comparison_screen import show_differences
+from assay.faces.cli.console import out
 from assay.faces.cli.group_progress import GroupObservers
 from assay.faces.cli.json_output import FAULT, Answer
 from assay.faces.cli.progress_views import ProgressMode, download_bars
-from assay.faces.cli.render import out, print_rows, show_error, show_failures, show_notes
+from assay.faces.cli.render import show_error, show_failures, show_notes
 from assay.faces.cli.run import get_exit_status
+from assay.faces.cli.tables import print_rows
 from assay.faces.cli.track import show_tracking
 from assay.results.comparison_words import format_side_letter, render_comparison
 from assay.results.group_table import build_group_table, describe_counts

@@ -185,7 +185,7 @@ def _build_names_answer() -> Answer:
 def _show_names() -> int:
     from assay.app.metric_selection import METRICS, list_metric_arguments
     from assay.app.scorer_selection import list_extractors
-    from assay.faces.cli.render import out
+    from assay.faces.cli.console import out
 
     extractors = list_extractors()
     out.print("[bold]extractors[/]")
@@ -218,7 +218,8 @@ def _build_scoring_answer(done: RescoreResult) -> ScoringAnswer:
 def _show_rescored(done: RescoreResult) -> None:
     from rich.markup import escape
 
-    from assay.faces.cli.render import out, show_metrics, show_notes
+    from assay.faces.cli.console import out
+    from assay.faces.cli.render import show_metrics, show_notes
 
     show_metrics(done.manifest, done.metrics)
     show_notes(done.run_notes)
@@ -229,7 +230,8 @@ def _show_rescored(done: RescoreResult) -> None:
 
 
 def _show_changes(changes: ScoringChanges) -> None:
-    from assay.faces.cli.render import out, print_rows
+    from assay.faces.cli.console import out
+    from assay.faces.cli.tables import print_rows
 
     if not changes.n_changed:
         out.print(f"no changes in {changes.n:,} scores")
@@ -284,7 +286,8 @@ def _build_scorings_answer(folder: Path) -> Answer:
 def _show_scorings(folder: Path) -> int:
     from assay.app.rescore import list_scorings
     from assay.core.rounding import NOT_KNOWN, format_decimal
-    from assay.faces.cli.render import out, print_rows
+    from assay.faces.cli.console import out
+    from assay.faces.cli.tables import print_rows
     from assay.results.rows import format_metric_interval, format_metric_value
 
     rows: list[tuple[str, ...]] = []

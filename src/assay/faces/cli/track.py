@@ -59,7 +59,8 @@ def show_tracking(results: Sequence[TrackingResult]) -> None:
     from rich.markup import escape
 
     from assay.core.errors import AssayError
-    from assay.faces.cli.render import err, out, show_error
+    from assay.faces.cli.console import err, out
+    from assay.faces.cli.render import show_error
 
     for one in results:
         if one.problem is not None:

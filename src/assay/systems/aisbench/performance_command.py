@@ -22,7 +22,8 @@ from assay.core.origin import Origin
 from assay.dialects.openicl.performance_summary import PerformanceSummary
 from assay.faces.cli.bench import FAILED_CALLS
 from assay.faces.cli.bench_screen import BenchScreen
-from assay.faces.cli.render import out, show_error
+from assay.faces.cli.console import out
+from assay.faces.cli.render import show_error
 from assay.systems.aisbench.performance import PerfOptions, ReadyLoad, measure_load, perf_notes, prepare_load
 from assay.systems.aisbench.performance_files import write_performance
 from assay.systems.aisbench.performance_loads import PerfLoad, perf_loads

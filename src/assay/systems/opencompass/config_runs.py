@@ -22,8 +22,10 @@ from assay.core.origin import Origin
 from assay.dialects.openicl.arguments import NO_META_TEMPLATE
 from assay.dialects.openicl.config_search import ConfigKind
 from assay.dialects.openicl.models import ModelConfig
-from assay.faces.cli.render import out, print_table, show_error
+from assay.faces.cli.console import out
+from assay.faces.cli.render import show_error
 from assay.faces.cli.run import evaluate_and_show, get_exit_status
+from assay.faces.cli.tables import print_table
 from assay.results.read import StoredRun
 from assay.systems.aisbench import result_files
 from assay.systems.aisbench.custom_config import write_custom_config
