@@ -114,3 +114,11 @@ def test_a_judge_must_be_named(workdir: Path) -> None:
     result = assay("run", "sums.py", "-m", "mock", "--out", "run")
     assert result.status == 2
     assert "JUDGE-001" in result.err
+
+
+def test_a_judge_that_nothing_asks_is_reported(workdir: Path) -> None:
+    Path("data.csv").write_text("question,A,B,answer\n1+1=,2,3,A\n", encoding="utf-8")
+    result = assay("run", "data.csv", "-m", "mock", "--judge", "mock")
+    assert "the judge mock was not asked" in result.out
+    Path("assay.toml").write_text('judge = "mock"\n', encoding="utf-8")
+    assert "was not asked" not in assay("run", "data.csv", "-m", "mock").out

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from assay.app.open_model import open_in_process, open_model
-from assay.app.settings import RunSettings
+from assay.app.settings import RunSettings, Settings
 from assay.backends.cache_dir import cache_dir
 from assay.core.model import ModelIdentity
 from assay.core.ports import Backend, Judge
@@ -40,6 +40,18 @@ class JudgedScorer(Protocol):
 def needs_judge(scorers: Scorers) -> bool:
     """Return whether a metric of any task queries a judge."""
     return bool(_find_judged_scorers(scorers))
+
+
+def note_unused_judge(settings: Settings, scorers: Scorers) -> tuple[str, ...]:
+    """Return a note if a judge was named for this run and none of its metrics queries one."""
+    values = settings.values
+    is_named = settings.names.get("judge") in ("--judge", repr("judge"))
+    if values.judge is None or not is_named or values.stage == "infer" or needs_judge(scorers):
+        return ()
+    return (
+        f"the judge {values.judge} was not asked: no metric of this run uses a judge; for a table with free "
+        "answers, add --match judge",
+    )
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from assay.app.config_declarations import (
 )
 from assay.app.datasets import compile_datasets
 from assay.app.dialects import detect_dialect
-from assay.app.judge import judging, needs_judge, open_cache, open_judge
+from assay.app.judge import judging, needs_judge, note_unused_judge, open_cache, open_judge
 from assay.app.offline.watch import Watch, offline_watch
 from assay.app.open_model import open_model
 from assay.app.preliminary_tasks import PreliminaryTasks
@@ -221,6 +221,7 @@ def _prepare(
         if values.judge is None and needs_judge(scorers):
             judged, notes = apply_config_judge(configs, values)
         judge_name = judged.judge if needs_judge(scorers) else None
+        notes += note_unused_judge(settings, scorers)
         if answered is None:
             check_budget(judged, judge_name)
         # Stored answers cannot act as a judge: it needs an open model.
