@@ -288,12 +288,8 @@ def test_a_model_with_its_own_code_names_the_flag_before_weights_are_downloaded(
 def test_a_machine_without_the_client_is_reported_what_to_install(
     hub: HubServer, here: pytest.MonkeyPatch
 ) -> None:
-    import importlib.util
-
-    find = importlib.util.find_spec
     here.setattr(
-        importlib.util,
-        "find_spec",
-        lambda name, *more: None if name == "huggingface_hub" else find(name, *more),
+        "assay.backends.problems.find_spec",
+        lambda name: None if name == "huggingface_hub" else object(),
     )
     assert_error(run("hf:org/name"), "MODEL-004", "needs huggingface_hub", "pip install 'assay-eval[hf]'")

@@ -43,8 +43,9 @@ def describe_detectable_difference(sizes: Sequence[int]) -> str:
     smallest = find_smallest_share_difference(EXPECTED_DISCORDANCE, n_effective)
     if smallest is None:
         return f"with {rows}, no difference between two runs is detectable"
-    power, discordance = (f"{100 * share:.0f} %" for share in (POWER, EXPECTED_DISCORDANCE))
-    return (
-        f"with {rows}, differences of {format_percent(smallest)} points or more between two runs are "
-        f"detectable ({power} power, if they disagree on {discordance} of the rows)"
-    )
+    points, power = format_percent(smallest), f"{100 * POWER:.0f} % power"
+    if smallest > EXPECTED_DISCORDANCE:
+        # Two runs that differ by more than they were expected to disagree disagree only in one direction.
+        return f"with {rows}, only differences of {points} points or more are detectable ({power})"
+    discordance = f"if two runs disagree on {100 * EXPECTED_DISCORDANCE:.0f} % of the rows"
+    return f"with {rows}, differences of {points} points or more are detectable ({power}, {discordance})"

@@ -27,6 +27,11 @@ def test_the_difference_is_detected_with_80_percent_power(n: int) -> None:
 
 def test_few_rows_and_subsets() -> None:
     assert describe_detectable_difference([1]) == "with 1 row, no difference between two runs is detectable"
+    few = describe_detectable_difference([20])
+    assert re.fullmatch(
+        r"with 20 rows, only differences of [\d.]+ points or more are detectable \(80 % power\)", few
+    )
+    assert "if two runs disagree on 10 % of the rows" in describe_detectable_difference([200])
     assert describe_detectable_difference([100, 100]) == describe_detectable_difference([200])
     uneven, even = (
         float(re.search(r"of ([\d.]+) points", describe_detectable_difference(sizes))[1])  # type: ignore[index]

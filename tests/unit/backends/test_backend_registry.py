@@ -108,13 +108,11 @@ def test_the_embedded_card_and_identity_need_no_torch() -> None:
 
 
 def test_packages_that_are_missing_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    import importlib.util
-
     from assay.backends.hf import embedded_model
 
     for name in ("config.json", "model.safetensors", "tokenizer.json"):
         (tmp_path / name).write_text("{}")
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr("assay.backends.problems.find_spec", lambda name: None)
     code, text = problem(f"hf:{tmp_path}")
     assert code == "MODEL-004"
     assert "torch" in text

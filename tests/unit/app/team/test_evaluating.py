@@ -11,6 +11,7 @@ from assay.app.team.evaluating import _ProgressReporter, evaluate
 from assay.app.team.messages import Evaluate, EvaluationProgress, Event
 from assay.app.team.plan import EvaluationPlan
 from assay.core.errors import PlanError
+from assay.core.method import Method
 from assay.core.tally import JudgeTally, Tally
 
 
@@ -45,3 +46,13 @@ def test_an_evaluation_in_which_nothing_could_be_scored_has_failed(tmp_path: Pat
     with pytest.raises(PlanError, match=r"TEAM-014 sums gen: no sample could be scored: every row failed"):
         evaluate(Evaluate(plan, str(tmp_path / "run"), allow_python=()), lambda event: None)
     assert (tmp_path / "run" / "summary.json").is_file()
+
+
+def test_an_evaluation_that_reached_its_budget_has_failed_and_keeps_its_answers(tmp_path: Path) -> None:
+    table = tmp_path / "sums.csv"
+    table.write_text("question,A,B,answer\n" + "1+1=,1,2,B\n2+2=,4,5,A\n" * 20, encoding="utf-8")
+    values = RunSettings(model="mock", method=(Method.GEN,), budget="50-tokens", cache=False)
+    plan = EvaluationPlan((str(table),), values, dict.fromkeys(RunSettings.__struct_fields__, "default"))
+    with pytest.raises(PlanError, match=r"BUDGET-004 .*budget"):
+        evaluate(Evaluate(plan, str(tmp_path / "run"), allow_python=()), lambda event: None)
+    assert (tmp_path / "run" / "responses.jsonl").stat().st_size > 0

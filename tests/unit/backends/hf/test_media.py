@@ -237,7 +237,7 @@ def test_pillow_is_asked_for_before_weights_are_read(
 ) -> None:
     backend = opened(llava)
     monkeypatch.setitem(sys.modules, "PIL", None)
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "PIL" else object())
+    monkeypatch.setattr("assay.backends.problems.find_spec", lambda name: None if name == "PIL" else object())
     with pytest.raises(BackendError, match=r"MODEL-004 .*needs PIL.*assay-eval\[vision\]"):
         ask_all(backend, [shows(images[0])])
     assert backend.stats()["load_seconds"] == 0

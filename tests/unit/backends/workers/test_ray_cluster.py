@@ -172,6 +172,6 @@ def test_nodes_are_those_that_live(joined: list[dict[str, Any]], monkeypatch: py
 
 
 def test_without_ray_there_is_a_way_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("assay.backends.problems.find_spec", lambda name: None)
     with pytest.raises(BackendError, match=r"MODEL-004.*--on ray needs ray.*assay-eval\[ray\]"):
         require_ray(None)

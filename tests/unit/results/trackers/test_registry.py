@@ -9,7 +9,7 @@ import pytest
 
 from assay.core.errors import UsageError
 from assay.results.read import StoredRun
-from assay.results.trackers import trackio_tracker
+from assay.results.trackers import registry, trackio_tracker
 from assay.results.trackers.mlflow_tracker import _clean_name, _is_database, _is_local, _unique
 from assay.results.trackers.registry import (
     TrackerChoice,
@@ -98,3 +98,11 @@ def test_names_stay_different() -> None:
 )
 def test_stores_of_mlflow(uri: str, is_local: bool, is_database: bool) -> None:
     assert (_is_local(uri), _is_database(uri)) == (is_local, is_database)
+
+
+def test_a_tracker_that_is_not_set_up_is_an_error_with_its_fix(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "find_spec", lambda name: object())
+    problem = ("wandb has no API key", "run `wandb login`")
+    monkeypatch.setattr(registry, "_load", lambda tracker, name: lambda **_: problem)
+    with pytest.raises(UsageError, match=r"TRACK-003 wandb has no API key\. Fix: run `wandb login`"):
+        require_trackers(parse_trackers(("wandb",)))
