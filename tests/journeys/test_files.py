@@ -37,8 +37,10 @@ def test_the_printed_commands_score_all_rows(workdir: Path) -> None:
     status, output = score("bare.csv")
     assert status == 2
     command = next(line for line in output.splitlines() if "--columns" in line).split()
-    status, output = score(*command[2:], "--model-arg", "answer=B")
-    assert status == 0
+    # The printed command repeats the typed one.
+    ended = assay(*command[1:], "--model-arg", "answer=B")
+    output = ended.out
+    assert ended.status == 0, ended.err
     assert "3 rows" in output
     assert result(output) == ("3/3", "33.3")
 

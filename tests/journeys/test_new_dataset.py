@@ -231,7 +231,7 @@ def test_nothing_is_written_over(workdir: Path) -> None:
         ("quiz", "lmbox", "did you mean 'llmbox'?"),
         ("quiz", "ultra", "did you mean 'ultraeval'?"),
         ("quiz", "lep", "did you mean 'leap'?"),
-        ("quiz", "openicl", "use one of 'llmbox', 'ultraeval', 'leap', 'aisbench', 'opencompass'"),
+        ("quiz", "openicl", "use one of 'llmbox', 'ultraeval', 'leap', 'lm_eval', 'aisbench', 'opencompass'"),
     ],
 )
 def test_what_cannot_be_written_is_rejected(workdir: Path, name: str, dialect: str, message: str) -> None:

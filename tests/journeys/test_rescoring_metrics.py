@@ -130,7 +130,7 @@ def test_an_argument_goes_to_all_that_have_it_or_to_the_one_that_is_named() -> N
         ("rouge", "ngram=2", "rouge has 'tokenizer', 'index', 'n_gram'"),
         ("exact_match", "n_gram=2", "exact_match has none"),
         ("rouge", "bleu.tokenizer=char", "'bleu' is not chosen"),
-        ("function_execution", "aggregation=pass", "Invalid enum value 'pass'"),
+        ("function_execution", "aggregation=pass", "aggregation is 'pass'; the values are"),
         ("gpt4_eval", "prompt=x", "gpt4_eval has none"),
         ("own:EM", "n_gram=2", "own:EM has none"),
     ],

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from assay.dialects.openicl.config.loading import LoadedConfig
     from assay.dialects.openicl.models import ModelConfig
 
+KEY_VARIABLE = "ASSAY_KEY_OF_"
+"""How the names of variables begin that hold the key of a config's model."""
 _MODEL, _ADDRESS, _KEY = "OC_JUDGE_MODEL", "OC_JUDGE_API_BASE", "OC_JUDGE_API_KEY"
 """Environment variables in which OpenCompass looks for a judge that a config leaves open."""
 
@@ -90,7 +92,7 @@ def export_model_key(model: ModelConfig) -> dict[str, str]:
     """Return a model's arguments, with its API key moved from the config to this process's environment."""
     if model.secret is None:
         return model.model_args
-    variable = "ASSAY_KEY_OF_" + (re.sub(r"[^A-Z0-9]+", "_", model.abbr.upper()).strip("_") or "MODEL")
+    variable = KEY_VARIABLE + (re.sub(r"[^A-Z0-9]+", "_", model.abbr.upper()).strip("_") or "MODEL")
     os.environ[variable] = model.secret
     return {**model.model_args, "key_env": variable}
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from assay.app.config_declarations import KEY_VARIABLE
 from assay.app.settings import RunSettings, Settings
 from assay.app.settings_files import HOME_FILE_VARIABLE, PROFILE_VARIABLE, read_settings_files
 from assay.core.errors import Problem, UsageError, listing, suggest_name
@@ -83,7 +84,7 @@ def find_unused_variables(environment: Mapping[str, str]) -> dict[str, str]:
     return {
         name: suggest_name(name, sorted(known)).strip()
         for name in sorted(environment)
-        if name.startswith("ASSAY_") and name not in known and not name.startswith(_TEAM)
+        if name.startswith("ASSAY_") and name not in known and not name.startswith((_TEAM, KEY_VARIABLE))
     }
 
 

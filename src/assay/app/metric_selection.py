@@ -11,7 +11,14 @@ from typing import Any, Literal
 
 import msgspec
 
-from assay.core.errors import Problem, UsageError, explain_type_error, listing, suggest_name
+from assay.core.errors import (
+    Problem,
+    UsageError,
+    explain_type_error,
+    format_allowed_values,
+    listing,
+    suggest_name,
+)
 from assay.core.score import Metric
 from assay.scoring.originals.ultraeval.named_metrics import PASS_K
 from assay.scoring.originals.ultraeval.row_corpus import BATCH_METRICS
@@ -97,7 +104,8 @@ def _convert_argument(key: str, value: str, kind: Any) -> Any:
     try:
         return msgspec.convert(value, kind, strict=False)
     except msgspec.ValidationError as error:
-        what = f"--metric-arg {key} is {value!r}: {explain_type_error(error)}"
+        reason = format_allowed_values(kind) or f": {explain_type_error(error)}"
+        what = f"--metric-arg {key} is {value!r}{reason}"
         raise UsageError(Problem("RESCORE-010", what, "correct the value")) from error
 
 
