@@ -74,7 +74,9 @@ def to_estimate(metric: Metric) -> Estimate:
 def _explain_missing_value(metric: Metric) -> str:
     """Return why a metric has no value."""
     if metric.n_failed:
-        first = f"; the first: {metric.why}" if metric.why else ""
+        # If all rows failed, the metric already says so.
+        why = (metric.why or "").removeprefix("every row failed; the first: ")
+        first = f"; the first: {why}" if why else ""
         return f"{metric.n_failed} of {metric.n} samples failed{first}"
     return metric.why or "no sample was scored"
 
