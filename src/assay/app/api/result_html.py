@@ -44,8 +44,11 @@ def render_result(
     manifest: RunManifest, metrics: Sequence[Metric], headlines: Sequence[Metric], samples: Samples
 ) -> str:
     """Return a result as a table with intervals, the groups, and the first wrong samples."""
-    parts = [f'<div style="{_MUTED}">{escape(manifest.model.name)} · {escape(manifest.id)}</div>']
-    headings = ("task", "method", "score", "95 % interval", "", "counted / n", "unanswered", "failed")
+    parts = [f'<div style="{_MUTED}">{escape(manifest.title)} · {escape(manifest.id)}</div>']
+    headings = (
+        *("task", "method", "score", "95 % interval", "", "counted / n"),
+        *("unanswered", "truncated", "failed"),
+    )
     parts.append(_render_table(headings, [_render_metric(one) for one in headlines]))
     shown = {(one.task, one.method, one.metric) for one in headlines}
     groups = [one for one in metrics if one.group is not None and (one.task, one.method, one.metric) in shown]
@@ -117,6 +120,7 @@ def _render_metric(metric: Metric, label: str | None = None) -> str:
             (_CELL, _render_bar(metric)),
             (_NUMBER, f"{metric.n_counted:,} / {metric.n:,}"),
             (_NUMBER, f"{metric.n_unanswered:,}"),
+            (_NUMBER, f"{metric.n_truncated:,}"),
             (_NUMBER, f"{metric.n_failed:,}"),
         ]
     )
