@@ -290,3 +290,17 @@ def test_other_commands_take_one_model_and_one_prompt() -> None:
     assert scored[:1] == ("GROUP-002",)
     assert error_of(assay("run", "data.csv", "--label", "http://host"))[0] == "GROUP-002"
     assert assay("check", "data.csv", "-m", "mock", "--prompt", "terse.txt").status == 0
+
+
+def test_each_run_has_the_whole_budget_and_the_command_says_so(workdir: Path) -> None:
+    (workdir / "data.csv").write_text(
+        "question,A,B,answer\n" + "1+1=,2,3,A\n2+2=,5,4,B\n" * 10, encoding="utf-8"
+    )
+    line = ("run", "data.csv", "-m", "a=mock", "-m", "b=mock", "--model-arg", "b.answer=A", "--method", "gen")
+    stopped = assay(*line, "--budget", "50-tokens", "--no-cache")
+    assert stopped.status == 4
+    assert "budget 50-tokens for each of the 2 runs" in stopped.out
+    assert stopped.out.count(" stopped\n") == 2
+    resumed = assay(*line, "--budget", "1M-tokens", "--no-cache")
+    assert resumed.status == 0
+    assert "n = 20 in each score" in resumed.out

@@ -167,3 +167,13 @@ def test_a_run_without_scores_is_not_logged(data: Path) -> None:
     assert assay("run", "data.csv", "-m", "mock", "--stage", "infer", "--out", "run").status == 0
     result = run_program("track", "run", "--to", "trackio")
     assert (result.status, "TRACK-005" in result.err) == (2, True)
+
+
+def test_every_run_of_several_models_is_logged(data: Path) -> None:
+    require("trackio")
+    line = ("run", "data.csv", "-m", "a=mock", "-m", "b=mock", "--model-arg", "b.answer=A")
+    result = run_program(*line, "--track", "trackio:both", "--out", "runs")
+    assert result.status == 0, result.err
+    assert result.out.count("logged to trackio:both: run ") == 2
+    assert (data / "runs" / "a" / "tracking.json").is_file()
+    assert (data / "runs" / "b" / "tracking.json").is_file()

@@ -40,6 +40,8 @@ def run_group(
     2 if a run failed; otherwise the smallest status of a run that is not 0.
     """
     plan = plan_runs(settings)
+    if (budget := settings[0].values.budget) is not None and not is_json:
+        out.print(f"[bold]budget[/] {escape(budget)} for each of the {len(plan)} runs", soft_wrap=True)
     with download_bars(progress), GroupObservers(progress, plan, shows_plan=not is_json) as observers:
         finished = run_several(datasets, plan, observers.observe)
     result = read_group(StoredGroup(finished.folder))
