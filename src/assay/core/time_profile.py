@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Literal, TypeAlias, TypeVar
 
-Preparing: TypeAlias = Literal["start", "dataset", "hash", "load", "requests", "tokenize", "plan"]
-Answering: TypeAlias = Literal["wait", "compile", "device", "journal", "score", "report"]
+Preparing: TypeAlias = Literal["start", "dataset", "hash", "import", "load", "requests", "tokenize", "plan"]
+Answering: TypeAlias = Literal["trial", "wait", "compile", "device", "journal", "score", "report"]
 TimedPhase: TypeAlias = Preparing | Answering
 _PROCESS = 1
 _SHORTEST_EVENT_S = 0.0005

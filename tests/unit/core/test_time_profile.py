@@ -119,4 +119,5 @@ def test_the_start_of_the_process_is_a_phase(clock: Clock) -> None:
 
 def test_the_process_began_before_it_used_time() -> None:
     began = find_process_start()
-    assert began <= time.perf_counter() - time.process_time() + 0.02
+    # Of this thread: several threads together can use more time than has passed.
+    assert began <= time.perf_counter() - time.thread_time() + 0.02

@@ -230,7 +230,8 @@ class HfBackend(LocalModel):
 
     @cached_property
     def _batch_generator(self) -> BatchGenerator:
-        decoding = None if self._prefixes is None else prepare_decoding(self._load())
+        with measuring("trial"):
+            decoding = None if self._prefixes is None else prepare_decoding(self._load())
         self._decoding_troubles = () if decoding is None else decoding.troubles
         return BatchGenerator(
             self._load(), self._budget, self._counters, self._end_detector, self._prefixes, decoding
@@ -264,7 +265,7 @@ class HfBackend(LocalModel):
         if self._args.plain or self._load().is_spread:
             return None
         loaded = self._load()
-        with measuring("load"):
+        with measuring("trial"):
             self._trial = prepare_packing(loaded)
         return SharedPrefixCache(PREFIX_CACHE_BYTES) if self._trial.packs else None
 

@@ -24,6 +24,7 @@ from assay.backends.local.hub_problems import remote_code_error
 from assay.backends.problems import load_error, out_of_memory_error
 from assay.core.errors import BackendError, listing
 from assay.core.media import Medium
+from assay.core.time_profile import measuring
 
 _CANARY_TOKENS = 8
 _FP32_TOLERANCE = 1e-3
@@ -61,7 +62,8 @@ def check_model_type(config: Mapping[str, Any], name: str, *, trust_remote_code:
 def load_tokenizer(source: Path, *, chat_template: str | None = None, trust_remote_code: bool = False) -> Any:
     """Return the tokenizer of a folder or a GGUF file."""
     with _silencing_loaders(), _wrapping_errors(f"the tokenizer of {source} does not load"):
-        from transformers import AutoTokenizer, PreTrainedTokenizerFast
+        with measuring("import"):
+            from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
         if source.suffix == ".gguf":
             with _silencing_gguf_loader():
@@ -102,7 +104,9 @@ def load_model(
     weights: WeightOptions = AS_STORED,
 ) -> LoadedModel:
     """Return the model in a folder or a GGUF file, loaded and checked; `media` are those it accepts."""
-    import torch
+    with measuring("import"):
+        import torch
+        import transformers.modeling_utils  # noqa: F401 - by far the slowest part of transformers
 
     check_device(device)
     if device == "cpu":
