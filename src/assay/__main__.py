@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from assay.faces.cli.main import main
+from assay.faces.cli.main import run_process
 
-main()
+run_process()

@@ -145,7 +145,7 @@ def test_ctrl_c_ends_with_status_130_whenever_it_comes(body: str) -> None:
         "from assay.faces.cli import main\n"
         "def press():\n signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)\n"
         f"def command():\n {body}\n"
-        "main._run_for_person = command\nmain.main()\n"
+        "main._run_for_person = command\nmain.run_process()\n"
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60)
     assert ended.returncode == 130
@@ -158,6 +158,6 @@ def test_a_command_in_the_background_is_not_interrupted() -> None:
         "import os, signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
         "from assay.faces.cli import main\n"
         "def command():\n os.kill(os.getpid(), signal.SIGINT)\n return 0\n"
-        "main._run_for_person = command\nmain.main()\n"
+        "main._run_for_person = command\nmain.run_process()\n"
     )
     assert subprocess.run([sys.executable, "-c", program], timeout=60).returncode == 0
