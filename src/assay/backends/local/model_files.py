@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -25,32 +26,57 @@ from assay.core.ids import digest
 from assay.core.media import Medium
 
 _BLOCK = 1 << 22
+_PART = 1 << 26
+"""Bytes of a file that one thread hashes."""
 _FLOATS = ("BF16", "F16", "F32", "F64")
 
 
 def hash_file(path: Path) -> str:
-    """Return the hash of a file; from a cache if the file is unchanged."""
+    """Return the hash of a file."""
+    return hash_each([path])[path.name]
+
+
+def hash_each(paths: Sequence[Path]) -> dict[str, str]:
+    """Return the hash of each file by its name; from a cache if the file is unchanged.
+
+    Several threads hash the parts of large files. The hash of such a file is the hash of its parts' hashes.
+    """
+    notes = {path: _find_note(path) for path in paths}
+    known = {path: note.read_text() for path, note in notes.items() if note.is_file()}
+    parts = [
+        (path, start)
+        for path in paths
+        if not known.get(path)
+        for start in range(0, max(path.stat().st_size, 1), _PART)
+    ]
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        hashes = list(threads.map(_hash_part, *zip(*parts, strict=True))) if parts else []
+    for path, same in groupby(zip(parts, hashes, strict=True), key=lambda one: one[0][0]):
+        found = [part_hash for _, part_hash in same]
+        known[path] = found[0] if len(found) == 1 else digest(found, size=16)
+        _write_note(notes[path], known[path])
+    return {path.name: known[path] for path in paths}
+
+
+def _find_note(path: Path) -> Path:
+    """Return the place of a file's hash in the cache."""
     path = path.resolve()
     stat = path.stat()
     # A copied file can keep its modification time, and cluster nodes can share this cache while each has its
     # own file under the same path. The time of the last status change cannot be set by a program.
     when = (stat.st_mtime_ns, stat.st_ctime_ns)
-    note = cache_dir() / "hashes" / digest((str(path), stat.st_size, *when), size=16)
-    if note.is_file() and (cached := note.read_text()):
-        return cached
+    return cache_dir() / "hashes" / digest((str(path), stat.st_size, *when, _PART), size=16)
+
+
+def _hash_part(path: Path, start: int) -> str:
     running = hashlib.blake2b(digest_size=16)
     with path.open("rb") as file:
-        while block := file.read(_BLOCK):
+        file.seek(start)
+        left = _PART
+        while left and (block := file.read(min(_BLOCK, left))):
             running.update(block)
-    file_hash = running.hexdigest()
-    _write_note(note, file_hash)
-    return file_hash
-
-
-def hash_each(paths: Sequence[Path]) -> dict[str, str]:
-    """Return the hash of each file by its name; shards of weights are hashed at the same time."""
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
-        return {path.name: found for path, found in zip(paths, threads.map(hash_file, paths), strict=True)}
+            left -= len(block)
+    return running.hexdigest()
 
 
 def hash_files(paths: Sequence[Path]) -> str:

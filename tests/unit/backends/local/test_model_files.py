@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import struct
@@ -10,7 +11,7 @@ import pytest
 
 from assay.backends.hf.backend import HfBackend
 from assay.backends.hf.gguf_header import NotGguf, read_header
-from assay.backends.local.model_files import FolderFiles, GgufFiles, hash_file, hash_files
+from assay.backends.local.model_files import FolderFiles, GgufFiles, hash_each, hash_file, hash_files
 from assay.backends.registry import open_backend
 from assay.core.errors import BackendError
 from assay.core.request import Generate, Sampling, make_request
@@ -156,6 +157,31 @@ def test_hash_is_kept_by_size_and_time(tmp_path: Path, monkeypatch: pytest.Monke
         "assay.backends.local.model_files._BLOCK", 0
     )  # A second reading would now see nothing.
     assert hash_file(file) == first
+
+
+def test_the_hash_of_a_large_file_depends_on_every_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("assay.backends.local.model_files._PART", 1000)
+    monkeypatch.setattr("assay.backends.local.model_files._BLOCK", 300)
+    parts = [bytes([number]) * 1000 for number in (1, 2)] + [b"end"]
+    contents = {
+        "whole": b"".join(parts),
+        "other start": b"x" + b"".join(parts)[1:],
+        "other end": b"".join(parts)[:-1] + b"x",
+        "parts exchanged": parts[1] + parts[0] + parts[2],
+        "longer": b"".join(parts) + b"\0",
+        "only whole parts": parts[0] + parts[1],
+        "one part": parts[0],
+        "empty": b"",
+    }
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+    hashes = hash_each([tmp_path / name for name in contents])
+    assert list(hashes) == list(contents)
+    assert len(set(hashes.values())) == len(contents)
+    assert hashes["one part"] == hashlib.blake2b(parts[0], digest_size=16).hexdigest()
+    assert {name: hash_file(tmp_path / name) for name in contents} == hashes
 
 
 def test_a_copy_that_keeps_size_and_time_is_read_again(tmp_path: Path) -> None:
