@@ -149,14 +149,17 @@ class Column:
     @cached_property
     def holds_options(self) -> bool:
         """Whether every filled cell contains at least two options."""
-        found = [read_options(cell) for cell in self.filled]
-        return bool(found) and all(one is not None and len(one.texts) >= 2 for one in found)
+        # Most columns hold none, and their first cell shows it: later ones are not read.
+        return bool(self.filled) and all(
+            (options := read_options(cell)) is not None and len(options.texts) >= 2 for cell in self.filled
+        )
 
     @cached_property
     def marks_right(self) -> bool:
         """Whether every filled cell contains options and marks the right ones."""
-        found = [read_options(cell) for cell in self.filled]
-        return bool(found) and all(one is not None and one.right is not None for one in found)
+        return bool(self.filled) and all(
+            (options := read_options(cell)) is not None and options.right is not None for cell in self.filled
+        )
 
     @cached_property
     def holds_targets(self) -> bool:
