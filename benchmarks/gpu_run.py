@@ -186,7 +186,7 @@ def run_command(workload: Workload, model: Path, out: Path, device: str) -> dict
         *workload.arguments,
         *("--shots", str(workload.n_shots), "--shots-from", shots, "--shot-policy", "first"),
         *("-m", f"hf:{model}", "--model-arg", f"device={device}", "--chat", "off", "--no-cache"),
-        *("--profile", "--progress", "none", "--out", str(folder)),
+        *("--timings", "--progress", "none", "--out", str(folder)),
     ]
     began = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

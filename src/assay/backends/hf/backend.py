@@ -59,7 +59,9 @@ CPU_WRITES = 256
 """Texts generated from one window on a CPU. Samples are written in order, but texts finish in any order: with
 more texts, the user would wait an hour for the first score."""
 
-_WITH_WEIGHTS = ("_row_scoring", "_batch_generator", "_media_writing", "_prefixes", "_end_detector")
+_WITH_WEIGHTS = (
+    "_row_scoring", "_batch_generator", "_media_writing", "_prefixes", "_packs", "_end_detector",
+)  # fmt: skip
 """Parts that keep the weights in memory, or what was computed with them."""
 
 
@@ -223,19 +225,20 @@ class HfBackend(LocalModel):
 
     @cached_property
     def _row_scoring(self) -> RowScoring:
-        if self._prefixes is None:
+        if not self._packs:
             return PlainScoring(self._load(), self._budget, self._counters)
         lane_tokens = self._args.lane_tokens or self._sizes.lane_tokens
         return PackedScoring(self._load(), self._budget, self._counters, self._prefixes, lane_tokens)
 
     @cached_property
     def _batch_generator(self) -> BatchGenerator:
-        with measuring("trial"):
-            decoding = None if self._prefixes is None else prepare_decoding(self._load())
+        loaded, decoding = self._load(), None
+        if self._may_share:
+            with measuring("trial"):
+                decoding = prepare_decoding(loaded, lambda: self._packs)
         self._decoding_troubles = () if decoding is None else decoding.troubles
-        return BatchGenerator(
-            self._load(), self._budget, self._counters, self._end_detector, self._prefixes, decoding
-        )
+        prefixes = None if decoding is None else self._prefixes
+        return BatchGenerator(loaded, self._budget, self._counters, self._end_detector, prefixes, decoding)
 
     @cached_property
     def _media_writing(self) -> MediaGenerator:
@@ -259,15 +262,26 @@ class HfBackend(LocalModel):
         return bool(media) and isinstance(ask, Generate) and media <= self._files.media
 
     @cached_property
-    def _prefixes(self) -> SharedPrefixCache | None:
-        """Return the cache of shared prefixes; None if a trial shows that the model cannot share them."""
-        # Shared prefixes are computed on one device.
-        if self._args.plain or self._load().is_spread:
-            return None
-        loaded = self._load()
+    def _prefixes(self) -> SharedPrefixCache:
+        return SharedPrefixCache(PREFIX_CACHE_BYTES)
+
+    @property
+    def _may_share(self) -> bool:
+        """Whether prefixes may be shared: they are computed on one device."""
+        return not self._args.plain and not self._load().is_spread
+
+    @cached_property
+    def _packs(self) -> bool:
+        """Whether a trial shows that the model computes packed rows after shared prefixes."""
+        if not self._may_share:
+            return False
+        loaded, before = self._load(), self._load().model.config._attn_implementation
         with measuring("trial"):
             self._trial = prepare_packing(loaded)
-        return SharedPrefixCache(PREFIX_CACHE_BYTES) if self._trial.packs else None
+        if loaded.model.config._attn_implementation != before:
+            # Generation was prepared with another attention.
+            self.__dict__.pop("_batch_generator", None)
+        return self._trial.packs
 
     @cached_property
     def _end_detector(self) -> EndDetector:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from assay.backends.hf.packed_forward import ReadRows, SharedPrefix, count_paddi
 from assay.backends.hf.shared_attention import View, using_view
 from assay.backends.hf.slot_cache import SlotCache, StepShape
 from assay.backends.hf.step_graphs import StepRunner
+from assay.backends.hf.step_pieces import FastPieces
 from assay.backends.hf.work_counters import Counters
 
 READ_TOKENS = 32_768
@@ -27,6 +29,8 @@ class DecodingWay(NamedTuple):
     """Whether steps are recorded and replayed (see step_graphs), with rounded sizes so that few differ."""
     reads_columns: bool = False
     """Whether a row reads only its own columns of the cache (see step_attention)."""
+    pieces: FastPieces | None = None
+    """Faster forms of the model's parts for steps (see step_pieces); None: its own."""
 
 
 class PlainFeeder:
@@ -169,7 +173,8 @@ class SharedPrefixFeeder:
         view = View(self._prefix.layers) if self._way.splits else None
         if view is not None and self._way.reads_columns:
             view = view._replace(n_columns=self._cache.count_columns())
-        with using_view(view):
+        pieces = self._way.pieces
+        with using_view(view), nullcontext() if pieces is None else pieces.using():
             logits = _last_logits(_forward(self._loaded, self._cache.feed()))
         self._cache.end_step()
         return logits

@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from assay.backends.hf import shared_attention
 from assay.backends.hf.likelihood import send_to_device, sum_exponentials
 from assay.backends.hf.prefix_tree import Lane
-from assay.backends.hf.shared_attention import attend as attend_in_parts
 
 NAME = "assay_flex"
 BLOCK = 128
@@ -179,7 +179,9 @@ def enable_flex_attention(model: Any) -> FlexLanes | None:
     from transformers.masking_utils import sdpa_mask
 
     layers = getattr(model.base_model, "layers", None)
-    if model.device.type != "cuda" or model.config._attn_implementation != "sdpa" or not layers:
+    # Generation may have switched it over to attention in two parts, which is torch's own otherwise.
+    is_torchs = model.config._attn_implementation in ("sdpa", shared_attention.NAME)
+    if model.device.type != "cuda" or not is_torchs or not layers:
         return None
     AttentionInterface.register(NAME, _attention())
     AttentionMaskInterface.register(NAME, sdpa_mask)
@@ -203,7 +205,7 @@ def _attention() -> Any:
     ) -> tuple[Any, None]:
         """Attend to the prefix and to the row's own tokens with a block mask; without one, by the view."""
         if not isinstance(attention_mask, BlockMask):
-            return attend_in_parts(module, query, key, value, attention_mask, scaling=scaling, **more)
+            return shared_attention.attend(module, query, key, value, attention_mask, scaling=scaling, **more)
         key = torch.cat([module.shared_prefix[0], key], dim=2)
         value = torch.cat([module.shared_prefix[1], value], dim=2)
         grouped = query.shape[1] != key.shape[1]

@@ -8,18 +8,14 @@ result over a shared prefix is continued, not merged afterwards.
 from __future__ import annotations
 
 from functools import cache
-from importlib.util import find_spec
 from typing import Any
+
+from assay.backends.hf.step_kernels import round_up_to_power
 
 LEAST_HEADS = 16
 """A product on a GPU has at least this many lines; a group's missing heads are zero."""
 BLOCK = 64
 """Columns that are read at once."""
-
-
-def has_step_kernel() -> bool:
-    """Return whether the compiler for the kernel is installed, as it is with torch for GPUs."""
-    return find_spec("triton") is not None
 
 
 def attend_step(
@@ -51,18 +47,13 @@ def attend_step(
         *(total.stride()[:3] if far is not None else (0, 0, 0)),
         *out.stride()[:3],
         heads=heads,
-        heads_width=max(LEAST_HEADS, _round_up(heads)),
+        heads_width=max(LEAST_HEADS, round_up_to_power(heads)),
         size=size,
-        size_width=max(16, _round_up(size)),
+        size_width=max(16, round_up_to_power(size)),
         block=BLOCK,
         has_far=far is not None,
     )
     return out
-
-
-def _round_up(number: int) -> int:
-    """Return the next power of two."""
-    return 1 << (number - 1).bit_length()
 
 
 @cache

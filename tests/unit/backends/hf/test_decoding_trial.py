@@ -34,9 +34,16 @@ def split() -> LoadedModel:
     return loaded
 
 
+def _prepare(loaded: LoadedModel, make_recorder: Any = None) -> Decoding:
+    """Prepare a model that computes packed rows."""
+    decoding = prepare_decoding(loaded, lambda: True, make_recorder)
+    assert decoding is not None
+    return decoding
+
+
 def test_a_model_with_torchs_own_attention_generates_in_the_fastest_way(split: LoadedModel) -> None:
     for make_recorder, way in ((None, DecodingWay(splits=True)), (DirectSteps, FASTEST)):
-        found = prepare_decoding(split, make_recorder)
+        found = _prepare(split, make_recorder)
         assert (found.way, found.troubles) == (way, ())
 
 
@@ -49,11 +56,11 @@ def test_a_model_with_flex_attention_does_too() -> None:
     AttentionMaskInterface.register(flex_attention.NAME, sdpa_mask)
     loaded.model.set_attn_implementation(flex_attention.NAME)
     loaded.flex = FlexLanes(loaded.model, loaded.body.layers)
-    assert prepare_decoding(loaded, DirectSteps).way == FASTEST
+    assert _prepare(loaded, DirectSteps).way == FASTEST
 
 
 def test_a_model_with_its_own_attention_gets_copies_of_the_prefix() -> None:
-    assert prepare_decoding(tiny_llama(VOCAB), DirectSteps).way == DecodingWay()
+    assert _prepare(tiny_llama(VOCAB), DirectSteps).way == DecodingWay()
 
 
 @pytest.mark.parametrize(
@@ -80,7 +87,7 @@ def test_what_generation_gets_wrong_is_detected(
 
     monkeypatch.setattr(SlotCache, "feed", feed)
     monkeypatch.setattr(SlotCache, "select", select)
-    found = prepare_decoding(split, DirectSteps)
+    found = _prepare(split, DirectSteps)
     assert found.way == DecodingWay()
     assert len(found.troubles) == 2
     assert all("generated rows differ from plain ones" in trouble for trouble in found.troubles)
@@ -93,7 +100,7 @@ def test_a_kernel_that_fails_leaves_the_plain_way(
         raise NotImplementedError("no kernel")
 
     monkeypatch.setattr(shared_attention, "_run_attention", fail)
-    found = prepare_decoding(split)
+    found = _prepare(split)
     assert found.way == DecodingWay()
     assert found.troubles == ("two-part attention: NotImplementedError: no kernel",)
 
@@ -103,7 +110,7 @@ def test_steps_that_cannot_be_recorded_are_run_directly(split: LoadedModel) -> N
         def _record(self, step: Callable[[], Any]) -> tuple[Any, Any]:
             raise RuntimeError("operation not permitted when stream is capturing")
 
-    found = prepare_decoding(split, Unrecordable)
+    found = _prepare(split, Unrecordable)
     assert found.way == DecodingWay(splits=True)
     assert isinstance(found.steps, DirectSteps)
     (trouble,) = found.troubles
@@ -164,7 +171,7 @@ def test_a_run_notes_why_it_generated_more_slowly(
     make_model: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slower = Decoding(DecodingWay(), DirectSteps(), ("recorded steps: no", "two-part attention: no kernel"))
-    monkeypatch.setattr(backend_module, "prepare_decoding", lambda loaded: slower)
+    monkeypatch.setattr(backend_module, "prepare_decoding", lambda loaded, packs: slower)
     backend = open_backend(f"hf:{make_model()}", {})
     ask = Generate("hello", Sampling(max_tokens=3))
     (response,) = backend.run([make_request("t", "0", "gen", "answer", 0, ask)])

@@ -1,0 +1,172 @@
+"""The faster forms of a model's parts: the same numbers as the model's own, and only where they fit."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+import torch
+
+os.environ.setdefault("TRITON_INTERPRET", "1")
+pytest.importorskip("triton", reason="Triton is installed with torch for GPUs, and by the extra dev")
+
+from assay.backends.hf.cache_readers import DecodingWay
+from assay.backends.hf.decoding_trial import _measure_distance
+from assay.backends.hf.loaded_model import LoadedModel
+from assay.backends.hf.loading import inspect_passed_model
+from assay.backends.hf.shared_attention import switch_attention
+from assay.backends.hf.step_graphs import DirectSteps
+from assay.backends.hf.step_kernels import gate_step, normalize_step, rotate_step
+from assay.backends.hf.step_pieces import FastPieces
+
+VOCAB = 97
+SMALL = {
+    "vocab_size": VOCAB,
+    "hidden_size": 32,
+    "intermediate_size": 44,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 256,
+    "initializer_range": 0.4,
+    "pad_token_id": 0,
+}
+FAMILIES: dict[str, dict[str, Any]] = {
+    "llama": {},
+    "mistral": {"head_dim": 12},
+    "qwen2": {"tie_word_embeddings": True},  # with biases
+    "qwen3": {"head_dim": 16},  # norms of queries and keys
+    "gemma": {"head_dim": 8},  # norms of another kind, and another activation
+    "cohere": {},  # rotates pairs of neighbors
+    "phi3": {},  # its projections are already one
+    "olmo2": {},
+}
+
+
+def make_model(family: str, *, dtype: torch.dtype = torch.float32) -> LoadedModel:
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    torch.manual_seed(0)
+    config = AutoConfig.for_model(family, **SMALL | FAMILIES[family])
+    model = AutoModelForCausalLM.from_config(config, attn_implementation="sdpa").eval()
+    for name, parameter in model.named_parameters():
+        if "norm" in name or "bias" in name:
+            torch.nn.init.normal_(parameter)
+    model = model.to(dtype)
+    assert switch_attention(model)
+    return inspect_passed_model(model, family)
+
+
+def test_the_rotation_kernel_gives_the_formula() -> None:
+    torch.manual_seed(0)
+    # Views of one product, as projections that became one return them.
+    both = torch.randn(3, 1, 5 * 12 + 2 * 12)
+    query = both[..., : 5 * 12].view(3, 1, 5, 12).transpose(1, 2)
+    key = both[..., 5 * 12 :].view(3, 1, 2, 12).transpose(1, 2)
+    cos, sin = (torch.randn(3, 1, 12) for _ in range(2))
+    for part, rotated in zip((query, key), rotate_step(query, key, cos, sin), strict=True):
+        half = torch.cat((-part[..., 6:], part[..., :6]), dim=-1)
+        assert torch.allclose(rotated, part * cos[:, None] + half * sin[:, None], atol=1e-6)
+
+
+@pytest.mark.parametrize("rounds_first", [True, False])
+@pytest.mark.parametrize("offset", [0.0, 1.0])
+def test_the_norm_kernel_gives_the_formula(rounds_first: bool, offset: float) -> None:
+    torch.manual_seed(0)
+    states, weight = torch.randn(3, 2, 44).half()[:, 1:], torch.randn(44).half()
+    numbers = states.float() * torch.rsqrt(states.float().square().mean(-1, keepdim=True) + 1e-6)
+    numbers = numbers.half().float() if rounds_first else numbers
+    expected = (numbers * (weight.float() + offset)).half()
+    found = normalize_step(states, weight, 1e-6, rounds_first=rounds_first, offset=offset)
+    assert torch.equal(found, expected)
+
+
+def test_the_gate_kernel_gives_the_formula() -> None:
+    torch.manual_seed(0)
+    both = torch.randn(3, 1, 2 * 1030)
+    gate, up = both.split(1030, dim=-1)
+    assert torch.allclose(gate_step(both), torch.nn.functional.silu(gate) * up, atol=1e-6)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_steps_with_faster_pieces_give_the_plain_logits(family: str) -> None:
+    loaded = make_model(family)
+    way = DecodingWay(splits=True, pieces=FastPieces(loaded.model))
+    assert _measure_distance(loaded, way, DirectSteps()) < 1e-4
+
+
+@pytest.mark.parametrize(
+    ("family", "replaced"),
+    [
+        # Two layers: 5 norms, 3 + 2 projections and a feed-forward part in each, one rotation.
+        ("llama", {"LlamaRMSNorm": 5, "Linear": 10, "LlamaMLP": 2, "apply_rotary_pos_emb": 1}),
+        ("qwen3", {"Qwen3RMSNorm": 9, "Linear": 10, "Qwen3MLP": 2, "apply_rotary_pos_emb": 1}),
+        ("gemma", {"GemmaRMSNorm": 5, "Linear": 10, "apply_rotary_pos_emb": 1}),
+        ("cohere", {"Linear": 10, "CohereMLP": 2}),
+        ("phi3", {"Phi3RMSNorm": 5, "apply_rotary_pos_emb": 1}),
+    ],
+)
+def test_pieces_are_replaced_where_they_fit(family: str, replaced: dict[str, int]) -> None:
+    pieces = FastPieces(make_model(family).model)
+    counts: dict[str, int] = {}
+    for one in pieces._replacements:
+        name = type(one.owner).__name__ if one.name == "forward" else one.name
+        counts[name] = counts.get(name, 0) + 1
+    assert counts == replaced
+
+
+def test_a_model_is_its_own_again_after_the_block() -> None:
+    from transformers.models.llama import modeling_llama
+
+    loaded = make_model("llama")
+    ids = torch.arange(1, 9)[None]
+    own = modeling_llama.apply_rotary_pos_emb
+    with torch.inference_mode():
+        before = loaded.model(ids).logits
+        pieces = FastPieces(loaded.model)
+        with pieces.using():
+            assert modeling_llama.apply_rotary_pos_emb is not own
+            # More than one token of a row: the rotation is the model's own.
+            assert torch.allclose(loaded.model(ids[:, :1]).logits, before[:, :1], atol=1e-5)
+        assert modeling_llama.apply_rotary_pos_emb is own
+        assert all("forward" not in vars(module) for module in loaded.model.modules())
+        assert torch.equal(loaded.model(ids).logits, before)
+    assert all(merged._latest is None for merged in pieces._projections)
+
+
+def test_weights_keep_their_values_and_become_views_of_one_tensor() -> None:
+    loaded = make_model("qwen2")
+    before = {name: weight.clone() for name, weight in loaded.model.state_dict().items()}
+    FastPieces(loaded.model)
+    after = loaded.model.state_dict()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+    attention = loaded.model.model.layers[0].self_attn
+    stored = {
+        getattr(attention, name).weight.untyped_storage().data_ptr()
+        for name in ("q_proj", "k_proj", "v_proj")
+    }
+    assert len(stored) == 1
+
+
+@pytest.mark.parametrize("kind", ["an adapter", "a hook", "different types"])
+def test_projections_that_are_not_plain_stay_separate(kind: str) -> None:
+    loaded = make_model("llama")
+    for layer in loaded.model.model.layers:
+        for parent, name in ((layer.self_attn, "k_proj"), (layer.mlp, "up_proj")):
+            linear = getattr(parent, name)
+            if kind == "an adapter":
+                setattr(parent, name, torch.nn.Sequential(linear))
+            elif kind == "a hook":
+                linear.register_forward_hook(lambda _module, _given, out: out)
+            else:
+                linear.to(torch.float64)
+    assert not FastPieces(loaded.model)._projections
+
+
+@pytest.mark.parametrize("family", ["llama", "qwen3", "gemma", "olmo2"])
+def test_half_precision_is_rounded_where_the_model_rounds(family: str) -> None:
+    loaded = make_model(family, dtype=torch.float16)  # Triton's interpreter rounds bfloat16 down.
+    fast = DecodingWay(splits=True, pieces=FastPieces(loaded.model))
+    plain = _measure_distance(loaded, DecodingWay(splits=True), DirectSteps())
+    assert _measure_distance(loaded, fast, DirectSteps()) < 1.2 * plain + 1e-3
