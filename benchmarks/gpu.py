@@ -4,11 +4,10 @@
 
 An 8B-shaped Llama in bf16 with random weights scores 256 questions of 60 to 140 tokens with four options of
 15 to 35 tokens behind one beginning of 1,500 tokens. The padded way feeds every option whole, as harnesses
-do. The packed way is the engine's own, from token ids to log-probabilities: prefix tree, trunk, lanes, flex
-attention, compiled layers, read-out. Both are measured in turn, several times, so that a card that
-slows down as it grows warm slows both; the ratio is that of the medians. Reported: requests per second, the
-ratio, and the share of the matrix rate measured in the same run that the needed operations come to. With
---exact the sums of both ways are compared with the same weights in fp32.
+do. The packed way is the engine's own, from token ids to log-probabilities. Both are measured in turn,
+several times, so that a card that slows down as it grows warm slows both; the ratio is that of the medians.
+Reported: requests per second, the ratio, and the share of the matrix rate measured in the same run that the
+needed operations come to. With --exact the sums of both ways are compared with the same weights in fp32.
 """
 
 from __future__ import annotations
@@ -82,8 +81,8 @@ def main() -> None:
         began = time.perf_counter()
         loaded = loaded_model(model)
         trial = prepare_packing(loaded)
-        if loaded.flex is None:
-            raise SystemExit(f"the model was not switched over to flex attention: {trial.troubles}")
+        if loaded.pieces is None:
+            raise SystemExit(f"the model is not computed in the fastest way: {trial.troubles}")
         note({"trial_seconds": time.perf_counter() - began})
         gc.collect()
         gc.freeze()
@@ -309,7 +308,7 @@ def exact(
             "padded_bf16": apart(padded_sums),
             "packed_bf16": apart(packed_sums),
             "packed_fp32": apart(sums),
-            "packed_fp32_by": "flex" if whole.flex is not None else "mask",
+            "packed_fp32_by": "kernels" if whole.pieces is not None else "mask",
         }
     }
 

@@ -50,7 +50,7 @@ def open_way(folder: Path, way: str, patch: pytest.MonkeyPatch, **args: str) -> 
         patch.setattr(shared_attention, "enable_shared_attention", lambda model: False)
     backend: Any = open_backend(f"hf:{folder}", {**args, **({"plain": "true"} if way == "plain" else {})})
     list(backend.run(requests([Span("hello world", 5)])))
-    assert backend._packs == (way != "plain")
+    assert (backend._prefixes is not None) == (way != "plain")
     assert backend._loaded.shares == (way == "shared")
     return backend
 

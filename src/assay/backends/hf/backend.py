@@ -16,7 +16,7 @@ from assay.backends.arguments import read_arguments
 from assay.backends.hf.arguments import HfArgs, collect_thinking_args
 from assay.backends.hf.batch_generation import BatchGenerator
 from assay.backends.hf.batching import CPU_SIZES, GPU_SIZES, Budget, Sizes
-from assay.backends.hf.compile_timing import measure_compilations
+from assay.backends.hf.compile_timing import watch_compilations
 from assay.backends.hf.decoding_trial import prepare_decoding
 from assay.backends.hf.device_placement import resolve_device, resolve_dtype
 from assay.backends.hf.generation import Draft, EndDetector
@@ -59,9 +59,7 @@ CPU_WRITES = 256
 """Texts generated from one window on a CPU. Samples are written in order, but texts finish in any order: with
 more texts, the user would wait an hour for the first score."""
 
-_WITH_WEIGHTS = (
-    "_row_scoring", "_batch_generator", "_media_writing", "_prefixes", "_packs", "_end_detector",
-)  # fmt: skip
+_WITH_WEIGHTS = ("_row_scoring", "_batch_generator", "_media_writing", "_prefixes", "_end_detector")
 """Parts that keep the weights in memory, or what was computed with them."""
 
 
@@ -159,13 +157,11 @@ class HfBackend(LocalModel):
         if self._decoding_troubles:
             troubles = "; ".join(self._decoding_troubles)
             notes = (*notes, f"{self._name}: texts were generated more slowly, because {troubles}")
-        if self._trial is None or not self._trial.troubles:
+        trial = self._trial
+        if trial is None or not trial.troubles:
             return notes
-        how = "with a dense mask" if self._trial.packs else "separately"
-        return (
-            *notes,
-            f"{self._name}: every sequence was computed {how}, because {self._trial.troubles[-1]}",
-        )
+        because = trial.troubles[-1]
+        return (*notes, f"{self._name}: every sequence was computed {trial.how}, because {because}")
 
     def close(self) -> None:
         """Release the weights."""
@@ -225,20 +221,19 @@ class HfBackend(LocalModel):
 
     @cached_property
     def _row_scoring(self) -> RowScoring:
-        if not self._packs:
+        if self._prefixes is None:
             return PlainScoring(self._load(), self._budget, self._counters)
         lane_tokens = self._args.lane_tokens or self._sizes.lane_tokens
         return PackedScoring(self._load(), self._budget, self._counters, self._prefixes, lane_tokens)
 
     @cached_property
     def _batch_generator(self) -> BatchGenerator:
-        loaded, decoding = self._load(), None
-        if self._may_share:
-            with measuring("trial"):
-                decoding = prepare_decoding(loaded, lambda: self._packs)
+        with measuring("trial"):
+            decoding = None if self._prefixes is None else prepare_decoding(self._load())
         self._decoding_troubles = () if decoding is None else decoding.troubles
-        prefixes = None if decoding is None else self._prefixes
-        return BatchGenerator(loaded, self._budget, self._counters, self._end_detector, prefixes, decoding)
+        return BatchGenerator(
+            self._load(), self._budget, self._counters, self._end_detector, self._prefixes, decoding
+        )
 
     @cached_property
     def _media_writing(self) -> MediaGenerator:
@@ -262,26 +257,15 @@ class HfBackend(LocalModel):
         return bool(media) and isinstance(ask, Generate) and media <= self._files.media
 
     @cached_property
-    def _prefixes(self) -> SharedPrefixCache:
-        return SharedPrefixCache(PREFIX_CACHE_BYTES)
-
-    @property
-    def _may_share(self) -> bool:
-        """Whether prefixes may be shared: they are computed on one device."""
-        return not self._args.plain and not self._load().is_spread
-
-    @cached_property
-    def _packs(self) -> bool:
-        """Whether a trial shows that the model computes packed rows after shared prefixes."""
-        if not self._may_share:
-            return False
-        loaded, before = self._load(), self._load().model.config._attn_implementation
+    def _prefixes(self) -> SharedPrefixCache | None:
+        """Return the cache of shared prefixes; None if a trial shows that the model cannot share them."""
+        # Shared prefixes are computed on one device.
+        if self._args.plain or self._load().is_spread:
+            return None
+        loaded = self._load()
         with measuring("trial"):
             self._trial = prepare_packing(loaded)
-        if loaded.model.config._attn_implementation != before:
-            # Generation was prepared with another attention.
-            self.__dict__.pop("_batch_generator", None)
-        return self._trial.packs
+        return SharedPrefixCache(PREFIX_CACHE_BYTES) if self._trial.packs else None
 
     @cached_property
     def _end_detector(self) -> EndDetector:
@@ -298,7 +282,6 @@ class HfBackend(LocalModel):
             began = time.perf_counter()
             with measuring("load"):
                 self._tokenization  # noqa: B018 - a broken tokenizer should fail before gigabytes are read
-                measure_compilations()
                 self._loaded = load_model(
                     self._source,
                     dtype=self._dtype,
@@ -308,6 +291,8 @@ class HfBackend(LocalModel):
                     media=self._files.media,
                     weights=self._weight_options,
                 )
+                if self._loaded.has_kernels:
+                    watch_compilations()
             self._counters.load_seconds += time.perf_counter() - began
         return self._loaded
 

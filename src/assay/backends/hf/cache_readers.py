@@ -13,7 +13,6 @@ from assay.backends.hf.packed_forward import ReadRows, SharedPrefix, count_paddi
 from assay.backends.hf.shared_attention import View, using_view
 from assay.backends.hf.slot_cache import SlotCache, StepShape
 from assay.backends.hf.step_graphs import StepRunner
-from assay.backends.hf.step_pieces import FastPieces
 from assay.backends.hf.work_counters import Counters
 
 READ_TOKENS = 32_768
@@ -29,8 +28,6 @@ class DecodingWay(NamedTuple):
     """Whether steps are recorded and replayed (see step_graphs), with rounded sizes so that few differ."""
     reads_columns: bool = False
     """Whether a row reads only its own columns of the cache (see step_attention)."""
-    pieces: FastPieces | None = None
-    """Faster forms of the model's parts for steps (see step_pieces); None: its own."""
 
 
 class PlainFeeder:
@@ -173,8 +170,7 @@ class SharedPrefixFeeder:
         view = View(self._prefix.layers) if self._way.splits else None
         if view is not None and self._way.reads_columns:
             view = view._replace(n_columns=self._cache.count_columns())
-        pieces = self._way.pieces
-        with using_view(view), nullcontext() if pieces is None else pieces.using():
+        with using_view(view), nullcontext() if view is None else self._loaded.using_pieces():
             logits = _last_logits(_forward(self._loaded, self._cache.feed()))
         self._cache.end_step()
         return logits
@@ -192,8 +188,7 @@ class SharedPrefixFeeder:
                     break
                 end += 1
             own = [prompt[n_prefix:] for prompt in prompts[begin:end]]
-            is_packed = self._way.splits and self._loaded.shares
-            n_padding = 0 if is_packed else count_padding([len(ids) for ids in own])
+            n_padding = 0 if self._way.splits else count_padding([len(ids) for ids in own])
             self._counters.count_batch(sum(map(len, own)), n_padding)
             yield prompts[begin:end], read_rows(self._loaded, self._prefix, own, splits=self._way.splits)
             begin = end

@@ -1,26 +1,37 @@
-"""Records torch's compilations as a phase of their own."""
+"""Counts the kernels that Triton compiles or reads from its cache, and records how long it takes."""
 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
 
-from assay.core.time_profile import get_recorder, measuring
+from assay.core.time_profile import measuring
+
+_open: list[AbstractContextManager[None]] = []
+_n_compiled = 0
 
 
-def measure_compilations() -> None:
-    """Record all further compilations of this process, if anything records now."""
-    if get_recorder() is None:
-        return
-    from torch._dynamo.callback import callback_handler
+def count_compilations() -> int:
+    """Return how many kernels this process has compiled or read from Triton's cache."""
+    return _n_compiled
 
-    begun: list[AbstractContextManager[None]] = []
 
-    def begin(*_: object) -> None:
-        begun.append(measuring("compile"))
-        begun[-1].__enter__()
+def watch_compilations() -> None:
+    """Count and record all further compilations of this process."""
+    from triton import knobs  # Of Triton 3.4 and newer.
 
-    def end(*_: object) -> None:
-        begun.pop().__exit__(None, None, None)
+    if knobs.runtime.jit_cache_hook is None:
+        knobs.runtime.jit_cache_hook = _begin
+        knobs.runtime.jit_post_compile_hook = _end
 
-    callback_handler.register_start_callback(begin)
-    callback_handler.register_end_callback(end)
+
+def _begin(**_: object) -> None:
+    global _n_compiled
+    _n_compiled += 1
+    _end()  # If the one before has failed.
+    _open.append(measuring("compile"))
+    _open[-1].__enter__()
+
+
+def _end(**_: object) -> None:
+    while _open:
+        _open.pop().__exit__(None, None, None)

@@ -1,4 +1,4 @@
-"""Keeps torch's compiled programs between runs, in Assay's cache folder."""
+"""Keeps compiled kernels between runs, in Assay's cache folder."""
 
 from __future__ import annotations
 
@@ -6,17 +6,11 @@ import os
 
 from assay.backends.cache_dir import cache_dir
 
-_FOLDERS = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
-"""Where torch keeps the programs it compiles, and Triton its kernels."""
-
 
 def keep_compiled_programs() -> None:
-    """Let torch keep compiled programs in the cache folder; a folder that the user has set stays.
+    """Let Triton keep compiled kernels in the cache folder; a folder that the user has set stays.
 
-    By default they are in the folder for temporary files, which machines empty. torch itself finds a program
-    by its code, shapes, versions and device, so no key is needed here.
+    Triton itself finds a kernel by its code, types, versions and device, so no key is needed here.
     """
-    if not any(os.environ.get(name) for name in _FOLDERS):
-        root = cache_dir() / "compiled"
-        for name, folder in zip(_FOLDERS, ("inductor", "triton"), strict=True):
-            os.environ[name] = str(root / folder)
+    if not os.environ.get("TRITON_CACHE_DIR"):
+        os.environ["TRITON_CACHE_DIR"] = str(cache_dir() / "compiled")

@@ -10,13 +10,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from assay.backends.hf import flex_attention, shared_attention
 from assay.backends.hf.cache_readers import DecodingWay, SharedPrefixFeeder
 from assay.backends.hf.loaded_model import LoadedModel
 from assay.backends.hf.packed_forward import SharedPrefix
 from assay.backends.hf.step_graphs import DirectSteps, RecordedSteps, StepRunner
-from assay.backends.hf.step_kernels import has_compiler
-from assay.backends.hf.step_pieces import FastPieces
 from assay.backends.hf.work_counters import Counters
 
 _N_PREFIX = 9
@@ -40,73 +37,42 @@ class Decoding(NamedTuple):
     """Why it does not generate in a faster way, in words."""
 
 
-def prepare_decoding(
-    loaded: LoadedModel,
-    packs: Callable[[], bool],
-    make_recorder: Callable[[], StepRunner] | None = None,
-) -> Decoding | None:
-    """Prepare a model for generation after shared prefixes in the fastest way that works; None if it cannot.
+def prepare_decoding(loaded: LoadedModel, make_recorder: Callable[[], StepRunner] | None = None) -> Decoding:
+    """Prepare a model that computes packed rows for generation in the fastest way that works.
 
-    `packs` returns whether the model computes packed rows; it is called only if that decides. `make_recorder`
-    creates what records steps; by default, on a GPU, its own graphs.
+    `make_recorder` creates what records steps; by default, on a GPU, its own graphs.
     """
-    if make_recorder is None and loaded.device.type == "cuda":
-        make_recorder = RecordedSteps
-    if loaded.is_stateful and not packs():
-        return None
-    if make_recorder is None and packs() and loaded.shares:
+    if not loaded.shares:
+        return Decoding(DecodingWay(), DirectSteps())
+    if make_recorder is None and loaded.device.type == "cpu":
         # The trial of packed rows has shown that two-part attention works; a CPU has nothing else to try.
         return Decoding(DecodingWay(splits=True), DirectSteps())
+    direct = DecodingWay(splits=True, reads_columns=loaded.has_kernels)
     troubles: list[str] = []
-    for name, make_way in _list_ways(loaded, records=make_recorder is not None):
-        steps: StepRunner = DirectSteps()
-        try:
-            way = make_way()
-            steps = make_recorder() if make_recorder is not None and way.records else steps
-            trouble = _find_difference(loaded, way, steps) or steps.problem
-        except Exception as error:  # noqa: BLE001 (kernels and a model's own code may raise anything)
-            trouble = f"{type(error).__name__}: {error}".splitlines()[0]
+    for name, way in (
+        ("recorded steps", direct._replace(records=True)),
+        ("two-part attention", direct),
+    ):
+        steps = (make_recorder or RecordedSteps)() if way.records else DirectSteps()
+        trouble = _find_problem(loaded, way, steps) or steps.problem
         if trouble is None:
             return Decoding(way, steps, tuple(troubles))
         troubles.append(f"{name}: {trouble}")
-    return Decoding(DecodingWay(), DirectSteps(), tuple(troubles)) if packs() else None
+    return Decoding(DecodingWay(), DirectSteps(), tuple(troubles))
 
 
-def _list_ways(loaded: LoadedModel, *, records: bool) -> list[tuple[str, Callable[[], DecodingWay]]]:
-    """Return the names of the ways to try, and what prepares each of them, the fastest first."""
-    if not _enable_views(loaded):
-        return []
-    split = DecodingWay(splits=True)
-    if not records:
-        return [("two-part attention", lambda: split)]
-    ways = [("recorded steps", lambda: split._replace(records=True)), ("two-part attention", lambda: split)]
-    if loaded.device.type != "cuda" or not has_compiler():
-        return ways
-    by_rows = split._replace(records=True, reads_columns=True)
-    return [
-        ("merged operations", lambda: by_rows._replace(pieces=FastPieces(loaded.model))),
-        ("attention by rows", lambda: by_rows),
-        *ways,
-    ]
-
-
-def _enable_views(loaded: LoadedModel) -> bool:
-    """Return whether the model's attention can read a shared prefix itself; switch it over if possible."""
-    names = (shared_attention.NAME, flex_attention.NAME)
-    if loaded.model.config._attn_implementation in names:
-        return True
-    return loaded.device.type == "cuda" and shared_attention.switch_attention(loaded.model)
-
-
-def _find_difference(loaded: LoadedModel, way: DecodingWay, steps: StepRunner) -> str | None:
+def _find_problem(loaded: LoadedModel, way: DecodingWay, steps: StepRunner) -> str | None:
     """Return how generated rows differ from plain ones; None if they do not."""
     import torch
 
-    worst, tolerance = _measure_distance(loaded, way, steps), _FP32_TOLERANCE
-    if loaded.model.dtype != torch.float32:
-        # In half precision, no way gives exactly the plain logits: compare with the simplest way.
-        simplest = _measure_distance(loaded, DecodingWay(), DirectSteps())
-        tolerance = max(_HALF_TOLERANCE, _TIMES_SIMPLEST * simplest)
+    try:
+        worst, tolerance = _measure_distance(loaded, way, steps), _FP32_TOLERANCE
+        if loaded.model.dtype != torch.float32:
+            # In half precision, no way gives exactly the plain logits: compare with the simplest way.
+            simplest = _measure_distance(loaded, DecodingWay(), DirectSteps())
+            tolerance = max(_HALF_TOLERANCE, _TIMES_SIMPLEST * simplest)
+    except Exception as trouble:  # noqa: BLE001 (kernels and a model's own code may raise anything)
+        return f"{type(trouble).__name__}: {trouble}".splitlines()[0]
     if not math.isfinite(worst) or worst > tolerance:
         return f"generated rows differ from plain ones by {worst:.2g}"
     return None

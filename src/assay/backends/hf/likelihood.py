@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -204,16 +204,13 @@ def compute_logprobs(
     # Sorted by piece, and by token within it.
     order = (piece * loaded.vocab_size + tokens).argsort()
     at, tokens = at[order] % size.places, tokens[order]
-    summed = sum_exponentials if loaded.flex is None else loaded.flex.sum_up
     answers, begin = [], 0
     with torch.inference_mode():
         picked, head = gather_outputs(loaded, feed, places)
         for index, count in enumerate(piece.bincount().tolist()):
             part = picked[index * size.places : (index + 1) * size.places]
             mine = slice(begin, begin + count)
-            answers.append(
-                _gather_logprobs(_vocabulary(part, head, size.tokens), at[mine], tokens[mine], summed)
-            )
+            answers.append(_gather_logprobs(_vocabulary(part, head, size.tokens), at[mine], tokens[mine]))
             begin += count
         # Copied back now: requested later, they would wait for everything the device was given since.
         logprobs, is_top = (
@@ -279,10 +276,7 @@ def _logits(picked: Any, head: Any, part: slice) -> Any:
     return torch.nn.functional.linear(picked, weight, bias).float()
 
 
-ExponentialSum = tuple[Any, Any, Any]
-
-
-def sum_exponentials(logits: Any) -> ExponentialSum:
+def _sum_exponentials(logits: Any) -> tuple[Any, Any, Any]:
     """Return for each position the highest logit, its token, and the sum of exponentials relative to it.
 
     Overwrites the logits, which are not read again.
@@ -291,9 +285,7 @@ def sum_exponentials(logits: Any) -> ExponentialSum:
     return highest, token, logits.sub_(highest[:, None]).exp_().sum(dim=-1)
 
 
-def _gather_logprobs(
-    stretches: Iterable[tuple[int, Any]], at: Any, tokens: Any, summed: Callable[[Any], ExponentialSum]
-) -> tuple[Any, Any]:
+def _gather_logprobs(stretches: Iterable[tuple[int, Any]], at: Any, tokens: Any) -> tuple[Any, Any]:
     """Return log-probability and first-choice flag of tokens at positions; the tokens in ascending order.
 
     Keeps a running sum over the vocabulary, so that its logits are never in memory all at once.
@@ -308,7 +300,7 @@ def _gather_logprobs(
             selected = torch.empty(len(tokens), dtype=torch.float32, device=logits.device)
         mine = slice(bisect_left(sorted_tokens, begin), bisect_left(sorted_tokens, begin + logits.shape[1]))
         selected[mine] = logits[at[mine], tokens[mine] - begin]
-        best, token, part = summed(logits)
+        best, token, part = _sum_exponentials(logits)
         if highest is None:
             highest, first, total = best, token, part
             continue

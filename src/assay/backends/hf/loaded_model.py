@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
+
+from assay.backends.hf.fused_kernels import has_compiler
+from assay.backends.hf.fused_pieces import FusedPieces
 
 
 @dataclass(slots=True)
@@ -28,5 +32,14 @@ class LoadedModel:
     """Whether its layers are on several devices."""
     shares: bool = False
     """Whether its attention reads a shared prefix itself (see shared_attention)."""
-    flex: Any = None
-    """How it computes lanes on a GPU (see flex_attention); None: it does not."""
+    pieces: FusedPieces | None = None
+    """Faster forms of its parts, used where its attention reads a shared prefix itself; None: its own."""
+
+    @property
+    def has_kernels(self) -> bool:
+        """Whether Assay's own kernels run on its device."""
+        return self.device.type == "cuda" and has_compiler()
+
+    def using_pieces(self) -> AbstractContextManager[None]:
+        """Let the model use the faster forms of its parts inside the block."""
+        return nullcontext() if self.pieces is None else self.pieces.using()

@@ -9,10 +9,10 @@ to the last digits of fp32.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from assay.backends.hf.flex_attention import round_up_to_blocks
 from assay.backends.hf.likelihood import (
     BatchReads,
     PendingLogprobs,
@@ -29,6 +29,7 @@ from assay.backends.hf.prefix_tree import (
     make_chain_lane,
 )
 from assay.backends.hf.shared_attention import Block, View, using_view
+from assay.backends.hf.tree_attention import TokenTrees
 from assay.core.shared_prefix import count_shared_prefix
 
 PREFIX_CHUNK = 1024
@@ -107,7 +108,8 @@ class RowCache:
             keys = torch.cat([prefix_keys.expand(n, -1, -1, -1), keys], dim=-2)
             values = torch.cat([prefix_values.expand(n, -1, -1, -1), values], dim=-2)
         if self._keeps:
-            self.own.append((keys, values))
+            # Values may be a part of a larger product, whose memory they would keep.
+            self.own.append((keys.contiguous(), values.contiguous()))
         return keys, values
 
     def get_seq_length(self, *_: Any, **__: Any) -> int:
@@ -162,12 +164,7 @@ def compute_lanes(
     loaded: LoadedModel, prefix: SharedPrefix, lanes: Sequence[Lane], rows: Sequence[Row]
 ) -> PendingLogprobs:
     """Compute a batch of lanes after a shared prefix; return the results for the rows."""
-    if loaded.flex is None:
-        return _compute(loaded, RowCache(prefix, keeps=False, joins=not loaded.shares), lanes, rows)
-    with loaded.flex.using_prefix(prefix.layers):
-        return compute_logprobs(
-            loaded, loaded.flex.feed(lanes, len(prefix.ids)), _collect_reads(lanes, rows, _starts(lanes))
-        )
+    return _compute(loaded, RowCache(prefix, keeps=False, joins=not loaded.shares), lanes, rows)
 
 
 class ReadRows(NamedTuple):
@@ -202,20 +199,17 @@ def read_rows(
 
     cache = RowCache(prefix, keeps=True, joins=not splits)
     lanes = [make_chain_lane(row, len(prefix.ids)) for row in rows]
-    is_packed = splits and loaded.shares
-    batch = _pack_lanes(loaded, cache, lanes) if is_packed else _pad_lanes(loaded, cache, lanes)
-    if splits and not is_packed:
-        batch = batch._replace(view=View(prefix.layers, is_causal=True))
+    batch = _pack_lanes(loaded, cache, lanes) if splits else _pad_lanes(loaded, cache, lanes)
     ends = torch.tensor([start + len(row) - 1 for start, row in zip(batch.starts, rows, strict=True)])
-    with using_view(batch.view), torch.inference_mode():
+    with _using(loaded, batch.view), torch.inference_mode():
         picked, head = gather_outputs(loaded, batch.feed, ends)
         logits = (picked if head is None else head(picked)).float()
         lengths = [len(row) for row in rows]
-        if is_packed:
+        if splits:
             layers = [(_unpack(k, lengths), _unpack(v, lengths)) for k, v in cache.own]
         else:
-            # If the prefix joins, its keys and values precede those of every row.
-            begin = 0 if splits else len(prefix.ids)
+            # The prefix's keys and values precede those of every row.
+            begin = len(prefix.ids)
             layers = [(keys[:, :, begin:], values[:, :, begin:]) for keys, values in cache.own]
     return ReadRows(layers, lengths, logits)
 
@@ -236,10 +230,7 @@ def count_padding(lengths: Sequence[int]) -> int:
 
 def count_lane_padding(loaded: LoadedModel, lanes: Sequence[Lane]) -> int:
     """Return how many padding tokens are computed with these lanes."""
-    lengths = [len(lane.ids) for lane in lanes]
-    if loaded.flex is None:
-        return 0 if loaded.shares else count_padding(lengths)
-    return round_up_to_blocks(sum(lengths)) - sum(lengths)
+    return 0 if loaded.shares else count_padding([len(lane.ids) for lane in lanes])
 
 
 def _compute(
@@ -249,11 +240,18 @@ def _compute(
 
     batch = _lay_out_lanes(loaded, cache, lanes)
     wanted = _collect_reads(lanes, rows, batch.starts)
-    with using_view(batch.view), torch.inference_mode():
+    with _using(loaded, batch.view), torch.inference_mode():
         if wanted:
             return compute_logprobs(loaded, batch.feed, wanted)
         (loaded.body or loaded.model)(**batch.feed)
         return PendingLogprobs()
+
+
+@contextmanager
+def _using(loaded: LoadedModel, view: View | None) -> Iterator[None]:
+    """Let the model's attention use a view, and its parts their faster forms; None: compute as usual."""
+    with using_view(view), nullcontext() if view is None else loaded.using_pieces():
+        yield
 
 
 class _Batch(NamedTuple):
@@ -271,7 +269,11 @@ def _lay_out_lanes(loaded: LoadedModel, cache: RowCache, lanes: Sequence[Lane]) 
 
 
 def _pack_lanes(loaded: LoadedModel, cache: RowCache, lanes: Sequence[Lane]) -> _Batch:
-    view = View(cache.prefix.layers, _blocks(lanes, loaded))
+    view = View(cache.prefix.layers)
+    if loaded.has_kernels:
+        view = view._replace(trees=_collect_trees(lanes, loaded))
+    else:
+        view = view._replace(blocks=_blocks(lanes, loaded))
     return _Batch(_send_feed(loaded, cache, _build_packed_feed(lanes)), _starts(lanes), view)
 
 
@@ -323,6 +325,12 @@ def _blocks(lanes: Sequence[Lane], loaded: LoadedModel) -> list[Block]:
             )
             blocks.append(Block(start + begin, start + end, _mask(ends, 0, loaded.model.dtype)))
     return blocks
+
+
+def _collect_trees(lanes: Sequence[Lane], loaded: LoadedModel) -> TokenTrees:
+    """Return the ends of the subtrees of all lanes, counted through the row."""
+    ends = [start + end for start, lane in zip(_starts(lanes), lanes, strict=True) for end in lane.ends]
+    return TokenTrees(ends, loaded.device)
 
 
 def _split_subtrees(ends: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple, Protocol
 
-from assay.backends.hf import flex_attention, shared_attention
+from assay.backends.hf import shared_attention
 from assay.backends.hf.batching import Budget
+from assay.backends.hf.fused_pieces import FusedPieces
 from assay.backends.hf.likelihood import PendingLogprobs, Row, Rows, compute_rows
 from assay.backends.hf.loaded_model import LoadedModel
 from assay.backends.hf.packed_forward import (
@@ -246,6 +247,8 @@ class Trial(NamedTuple):
     """Whether a packed way gives the same results as the plain way."""
     troubles: tuple[str, ...] = ()
     """Why the faster ways do not, in words."""
+    how: str = "separately"
+    """How sequences are computed instead, in words."""
 
 
 def prepare_packing(loaded: LoadedModel) -> Trial:
@@ -253,33 +256,41 @@ def prepare_packing(loaded: LoadedModel) -> Trial:
     if "position_ids" not in loaded.takes:
         return Trial(False, ("its forward has no argument position_ids",))
     troubles: list[str] = []
-    for name, use in (
-        ("two-part attention: ", _enable_shared),
-        ("flex attention: ", _enable_flex),
-        ("", _enable_dense_mask),
+    for name, how, use in (
+        ("merged operations: ", "in the fastest way", _enable_pieces),
+        ("two-part attention: ", "with the model's own norms and projections", _enable_shared),
+        ("", "with a dense mask", _enable_dense_mask),
     ):
-        if use(loaded):
+        try:
+            if not use(loaded):
+                continue
             trouble = _find_packing_problem(loaded)
-            if trouble is None:
-                return Trial(True, tuple(troubles))
-            troubles.append(f"{name}{trouble}")
-            loaded.shares, loaded.flex = False, None
+        except Exception as error:  # noqa: BLE001 (kernels and a model's own code may raise anything)
+            trouble = f"{type(error).__name__}: {error}".splitlines()[0]
+        if trouble is None:
+            return Trial(True, tuple(troubles), how)
+        troubles.append(f"{name}{trouble}")
+        loaded.shares, loaded.pieces = False, None
     return Trial(False, tuple(troubles))
 
 
+def _enable_pieces(loaded: LoadedModel) -> bool:
+    """Use the faster forms of the model's parts too, on a GPU."""
+    if not loaded.has_kernels or not _enable_shared(loaded):
+        return False
+    loaded.pieces = FusedPieces(loaded.model)
+    return True
+
+
 def _enable_shared(loaded: LoadedModel) -> bool:
-    loaded.shares = shared_attention.enable_shared_attention(loaded.model)
+    is_on = loaded.model.config._attn_implementation == shared_attention.NAME
+    loaded.shares = is_on or shared_attention.enable_shared_attention(loaded.model)
     return loaded.shares
-
-
-def _enable_flex(loaded: LoadedModel) -> bool:
-    loaded.flex = flex_attention.enable_flex_attention(loaded.model)
-    return loaded.flex is not None
 
 
 def _enable_dense_mask(loaded: LoadedModel) -> bool:
     """Leave the model its own attention, with an explicit mask."""
-    if loaded.model.config._attn_implementation in (shared_attention.NAME, flex_attention.NAME):
+    if loaded.model.config._attn_implementation == shared_attention.NAME:
         loaded.model.set_attn_implementation("sdpa")
     return True
 

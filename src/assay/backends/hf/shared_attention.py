@@ -3,7 +3,8 @@
 The prefix's keys and values exist once; all queries of all rows meet them in one product. Own tokens can be
 in one row, as blocks that do not see each other, so there is no padding. The parts are combined by their
 log-sum-exps, which is exact. Copying a prefix for every row and step would cost more than the model. A model
-is switched to it through transformers' own registry.
+is switched to it through transformers' own registry. On a GPU, Assay's own kernels compute it (see
+tree_attention and step_attention).
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from assay.backends.hf.fused_kernels import has_compiler
 from assay.backends.hf.step_attention import attend_step
+from assay.backends.hf.tree_attention import TokenTrees, attend_trees
 
 NAME = "assay_shared"
 
@@ -42,9 +45,9 @@ class View(NamedTuple):
     prefix: Sequence[tuple[Any, Any]] = ()
     """Keys and values that every token sees, one pair for each layer."""
     blocks: Sequence[Block] = ()
-    """Stretches of the one row that do not see each other; empty: the given mask applies."""
-    is_causal: bool = False
-    """Whether each token sees its row up to itself, whatever the mask."""
+    """Stretches of the one row that do not see each other, on a CPU; empty: the given mask applies."""
+    trees: TokenTrees | None = None
+    """The same on a GPU."""
     n_columns: Any = None
     """In a generation step: how many columns each row sees, whatever the mask; step_attention computes it."""
 
@@ -63,16 +66,12 @@ def using_view(view: View | None) -> Iterator[None]:
 
 
 def enable_shared_attention(model: Any) -> bool:
-    """Switch a model on a CPU over; return False if it does not use torch's own attention, or not a CPU."""
-    return model.device.type == "cpu" and switch_attention(model)
-
-
-def switch_attention(model: Any) -> bool:
-    """Switch a model over; return False if it does not use torch's own attention."""
+    """Switch a model over; return False if its attention is not torch's, or its device has no kernel."""
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import sdpa_mask
 
-    if model.config._attn_implementation != "sdpa":
+    has_kernel = model.device.type == "cpu" or (model.device.type == "cuda" and has_compiler())
+    if model.config._attn_implementation != "sdpa" or not has_kernel:
         return False
     AttentionInterface.register(NAME, attend)
     AttentionMaskInterface.register(NAME, sdpa_mask)
@@ -101,6 +100,9 @@ def attend(
     batch, n_heads, width, size = query.shape
     n_groups = key.shape[1]
     scale = size**-0.5 if scaling is None else scaling
+    if view.trees is not None:
+        prefix = view.prefix[module.layer_idx] if view.prefix else None
+        return attend_trees(query, key, value, prefix, view.trees, scale), None
     # Heads that share keys are adjacent: [batch, group, head of the group, token, size].
     query = query.reshape(batch, n_groups, n_heads // n_groups, width, size)
     if view.n_columns is not None:
@@ -139,8 +141,6 @@ def _attend_own(query: Any, keys: Any, values: Any, mask: Any, view: View, scale
     """Attend from each row to its own tokens, block by block if there are blocks."""
     import torch
 
-    if view.is_causal:
-        return _attend_causally(query, keys, values, scale)
     if not view.blocks:
         batch, n_groups, per_group, width, _ = query.shape
         # In a generation step, one line of the mask applies to all heads, without a copy.
@@ -160,18 +160,6 @@ def _attend_own(query: Any, keys: Any, values: Any, mask: Any, view: View, scale
     return torch.cat([out for out, _ in parts], dim=3), torch.cat([total for _, total in parts], dim=3)
 
 
-def _attend_causally(query: Any, keys: Any, values: Any, scale: float) -> tuple[Any, Any]:
-    """Attend from each token to its row up to itself; every head gets its own copy of the keys."""
-    batch, n_groups, per_group, width, size = query.shape
-    every_head = query.reshape(batch, n_groups * per_group, width, size)
-    keys, values = (part.repeat_interleave(per_group, dim=1) for part in (keys, values))
-    out, total = _run_attention(every_head, keys, values, None, scale, is_causal=True)
-    return (
-        out.reshape(batch, n_groups, per_group, width, -1),
-        total.reshape(batch, n_groups, per_group, width),
-    )
-
-
 def _attend_grouped(query: Any, keys: Any, values: Any, mask: Any, scale: float) -> tuple[Any, Any]:
     """Attend with a mask; the heads of a group are concatenated as if they were more tokens."""
     batch, n_groups, per_group, width, size = query.shape
@@ -183,30 +171,26 @@ def _attend_grouped(query: Any, keys: Any, values: Any, mask: Any, scale: float)
     )
 
 
-def _run_attention(
-    query: Any, key: Any, value: Any, mask: Any, scale: float, *, is_causal: bool = False
-) -> tuple[Any, Any]:
-    """Return attention and the log-sum-exps of its scores: torch's own kernels, which SDPA does not return.
-
-    The mask's last dimension must be a multiple of 8 on a GPU.
-    """
+def _run_attention(query: Any, key: Any, value: Any, mask: Any, scale: float) -> tuple[Any, Any]:
+    """Return attention and the log-sum-exps of its scores, which SDPA does not return: torch's kernels do."""
     import torch
 
-    if query.device.type == "cuda":
-        if mask is None and not is_causal and _has_flash_kernel(query):
-            # Twice as fast for many queries on one prefix.
-            out, total, *_ = torch.ops.aten._scaled_dot_product_flash_attention(
-                query, key, value, 0.0, False, False, scale=scale
-            )
-            return out, total
-        out, total, *_ = torch.ops.aten._scaled_dot_product_efficient_attention(
-            query, key, value, mask, True, 0.0, is_causal, scale=scale
+    if query.device.type == "cpu":
+        both: tuple[Any, Any] = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
+            query, key, value, 0.0, False, attn_mask=mask, scale=scale
         )
-        return out, total[..., : query.shape[2]]  # The kernel pads them to whole blocks of queries.
-    both: tuple[Any, Any] = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
-        query, key, value, 0.0, is_causal, attn_mask=mask, scale=scale
+        return both
+    assert mask is None  # On a GPU, only a shared prefix is read here.
+    if _has_flash_kernel(query):
+        # Twice as fast for many queries on one prefix.
+        out, total, *_ = torch.ops.aten._scaled_dot_product_flash_attention(
+            query, key, value, 0.0, False, False, scale=scale
+        )
+        return out, total
+    out, total, *_ = torch.ops.aten._scaled_dot_product_efficient_attention(
+        query, key, value, None, True, 0.0, False, scale=scale
     )
-    return both
+    return out, total[..., : query.shape[2]]  # The kernel pads them to whole blocks of queries.
 
 
 def _has_flash_kernel(query: Any) -> bool:

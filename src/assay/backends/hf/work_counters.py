@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from dataclasses import dataclass, field, fields
 
-
-def _count_compilations() -> int:
-    """Return how many graphs torch has compiled; 0 if its compiler was never used."""
-    compiler = sys.modules.get("torch._dynamo.utils")
-    return 0 if compiler is None else int(compiler.counters["stats"]["unique_graphs"])
+from assay.backends.hf.compile_timing import count_compilations
 
 
 @dataclass(slots=True)
@@ -31,8 +26,8 @@ class Counters:
     device_busy_share: float = 0
     """Its part of the time between the first and the last of these computations."""
     compilations: float = 0
-    """Graphs that torch compiled in this process since then."""
-    _compiled_before: int = field(default_factory=_count_compilations)
+    """Kernels that Triton compiled or read from its cache in this process since then."""
+    _compiled_before: int = field(default_factory=count_compilations)
     _first_at: float | None = None
 
     def time_device(self, seconds: float) -> None:
@@ -53,5 +48,5 @@ class Counters:
 
     def as_dict(self) -> dict[str, float]:
         """Return the sums by name."""
-        self.compilations = _count_compilations() - self._compiled_before
+        self.compilations = count_compilations() - self._compiled_before
         return {one.name: getattr(self, one.name) for one in fields(self) if not one.name.startswith("_")}

@@ -1,4 +1,4 @@
-"""Where torch keeps what it compiled."""
+"""Where compiled kernels are kept, and how they are counted."""
 
 from __future__ import annotations
 
@@ -7,26 +7,39 @@ from pathlib import Path
 
 import pytest
 
+from assay.backends.hf import compile_timing
 from assay.backends.hf.compiled_programs import keep_compiled_programs
-
-NAMES = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
+from assay.backends.hf.work_counters import Counters
+from assay.core.time_profile import recording_time
 
 
 @pytest.fixture(autouse=True)
 def _restored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in NAMES:
-        monkeypatch.setenv(name, "")  # Restored after the test, whatever it sets.
+    monkeypatch.setenv("TRITON_CACHE_DIR", "")  # Restored after the test, whatever it sets.
     monkeypatch.setenv("ASSAY_CACHE", str(tmp_path))
 
 
-def test_compiled_programs_stay_in_the_cache_folder(tmp_path: Path) -> None:
+def test_compiled_kernels_stay_in_the_cache_folder(tmp_path: Path) -> None:
     keep_compiled_programs()
-    folders = [Path(os.environ[name]) for name in NAMES]
-    assert all(folder.is_relative_to(tmp_path) for folder in folders)
-    assert len(set(folders)) == 2
+    assert Path(os.environ["TRITON_CACHE_DIR"]).is_relative_to(tmp_path)
 
 
 def test_the_users_own_folder_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", "/mine")
+    monkeypatch.setenv("TRITON_CACHE_DIR", "/mine")
     keep_compiled_programs()
-    assert [os.environ[name] for name in NAMES] == ["/mine", ""]
+    assert os.environ["TRITON_CACHE_DIR"] == "/mine"
+
+
+def test_compilations_are_counted_and_are_a_phase_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    knobs = pytest.importorskip("triton.knobs", reason="Triton is installed with torch for GPUs")
+    monkeypatch.setattr(knobs.runtime, "jit_cache_hook", None)
+    monkeypatch.setattr(knobs.runtime, "jit_post_compile_hook", None)
+    compile_timing.watch_compilations()
+    counters = Counters()
+    with recording_time() as recorder:
+        for is_finished in (True, False, True):  # The second fails.
+            assert not knobs.runtime.jit_cache_hook(key="", fn=None)  # A true value would cancel it.
+            if is_finished:
+                knobs.runtime.jit_post_compile_hook(key="", fn=None)
+    assert counters.as_dict()["compilations"] == 3
+    assert set(recorder.compute_seconds()) == {"compile", "other"}

@@ -62,19 +62,12 @@ class Writer:
         backend: Any = open_backend(f"hf:{folder}", ARGS[how])
         self.backend = backend
         self.loaded: Any = backend._load()
-        packs = backend._packs
-        self.prefixes: Any = backend._prefixes if packs else None
+        self.prefixes: Any = backend._prefixes
         self.ending: Any = backend._end_detector
         self._is_ahead = how == "ahead"
         self.decoding = None
-        if self._is_ahead:
-            # Lanes in one row are for CPUs; a GPU reads prompts as padded rows.
-            self.loaded.shares = False
-        if packs:
-            self.decoding = prepare_decoding(
-                self.loaded, lambda: packs, ReplayedSteps if self._is_ahead else None
-            )
-            assert self.decoding is not None
+        if self.prefixes is not None:
+            self.decoding = prepare_decoding(self.loaded, ReplayedSteps if self._is_ahead else None)
             assert not self.decoding.troubles
         self._model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
         self._logits = cache(self._computed)

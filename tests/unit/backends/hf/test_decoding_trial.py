@@ -11,10 +11,9 @@ import pytest
 import torch
 
 from assay.backends.hf import backend as backend_module
-from assay.backends.hf import flex_attention, shared_attention, slot_cache
+from assay.backends.hf import shared_attention, slot_cache
 from assay.backends.hf.cache_readers import DecodingWay
 from assay.backends.hf.decoding_trial import Decoding, prepare_decoding
-from assay.backends.hf.flex_attention import FlexLanes
 from assay.backends.hf.loaded_model import LoadedModel
 from assay.backends.hf.slot_cache import SlotCache, StepShape
 from assay.backends.hf.step_graphs import DirectSteps, RecordedSteps
@@ -30,37 +29,19 @@ FASTEST = DecodingWay(splits=True, records=True)
 @pytest.fixture
 def split() -> LoadedModel:
     loaded = tiny_llama(VOCAB)
-    assert shared_attention.switch_attention(loaded.model)
+    assert shared_attention.enable_shared_attention(loaded.model)
+    loaded.shares = True
     return loaded
-
-
-def _prepare(loaded: LoadedModel, make_recorder: Any = None) -> Decoding:
-    """Prepare a model that computes packed rows."""
-    decoding = prepare_decoding(loaded, lambda: True, make_recorder)
-    assert decoding is not None
-    return decoding
 
 
 def test_a_model_with_torchs_own_attention_generates_in_the_fastest_way(split: LoadedModel) -> None:
     for make_recorder, way in ((None, DecodingWay(splits=True)), (DirectSteps, FASTEST)):
-        found = _prepare(split, make_recorder)
+        found = prepare_decoding(split, make_recorder)
         assert (found.way, found.troubles) == (way, ())
 
 
-def test_a_model_with_flex_attention_does_too() -> None:
-    from transformers import AttentionInterface, AttentionMaskInterface
-    from transformers.masking_utils import sdpa_mask
-
-    loaded = tiny_llama(VOCAB)
-    AttentionInterface.register(flex_attention.NAME, flex_attention._attention())
-    AttentionMaskInterface.register(flex_attention.NAME, sdpa_mask)
-    loaded.model.set_attn_implementation(flex_attention.NAME)
-    loaded.flex = FlexLanes(loaded.model, loaded.body.layers)
-    assert _prepare(loaded, DirectSteps).way == FASTEST
-
-
 def test_a_model_with_its_own_attention_gets_copies_of_the_prefix() -> None:
-    assert _prepare(tiny_llama(VOCAB), DirectSteps).way == DecodingWay()
+    assert prepare_decoding(tiny_llama(VOCAB), DirectSteps).way == DecodingWay()
 
 
 @pytest.mark.parametrize(
@@ -87,7 +68,7 @@ def test_what_generation_gets_wrong_is_detected(
 
     monkeypatch.setattr(SlotCache, "feed", feed)
     monkeypatch.setattr(SlotCache, "select", select)
-    found = _prepare(split, DirectSteps)
+    found = prepare_decoding(split, DirectSteps)
     assert found.way == DecodingWay()
     assert len(found.troubles) == 2
     assert all("generated rows differ from plain ones" in trouble for trouble in found.troubles)
@@ -100,9 +81,11 @@ def test_a_kernel_that_fails_leaves_the_plain_way(
         raise NotImplementedError("no kernel")
 
     monkeypatch.setattr(shared_attention, "_run_attention", fail)
-    found = _prepare(split)
+    found = prepare_decoding(split, DirectSteps)
     assert found.way == DecodingWay()
-    assert found.troubles == ("two-part attention: NotImplementedError: no kernel",)
+    assert found.troubles == tuple(
+        f"{way}: NotImplementedError: no kernel" for way in ("recorded steps", "two-part attention")
+    )
 
 
 def test_steps_that_cannot_be_recorded_are_run_directly(split: LoadedModel) -> None:
@@ -110,7 +93,7 @@ def test_steps_that_cannot_be_recorded_are_run_directly(split: LoadedModel) -> N
         def _record(self, step: Callable[[], Any]) -> tuple[Any, Any]:
             raise RuntimeError("operation not permitted when stream is capturing")
 
-    found = _prepare(split, Unrecordable)
+    found = prepare_decoding(split, Unrecordable)
     assert found.way == DecodingWay(splits=True)
     assert isinstance(found.steps, DirectSteps)
     (trouble,) = found.troubles
@@ -171,7 +154,7 @@ def test_a_run_notes_why_it_generated_more_slowly(
     make_model: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slower = Decoding(DecodingWay(), DirectSteps(), ("recorded steps: no", "two-part attention: no kernel"))
-    monkeypatch.setattr(backend_module, "prepare_decoding", lambda loaded, packs: slower)
+    monkeypatch.setattr(backend_module, "prepare_decoding", lambda loaded: slower)
     backend = open_backend(f"hf:{make_model()}", {})
     ask = Generate("hello", Sampling(max_tokens=3))
     (response,) = backend.run([make_request("t", "0", "gen", "answer", 0, ask)])

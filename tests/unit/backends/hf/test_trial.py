@@ -28,7 +28,8 @@ def test_the_trial_shares_in_every_way_there_is() -> None:
 
 
 def test_a_model_that_takes_a_mask_packs() -> None:
-    assert prepare_packing(tiny_llama(VOCAB)) == (True, ())
+    packs, troubles, _ = prepare_packing(tiny_llama(VOCAB))
+    assert (packs, troubles) == (True, ())
 
 
 @pytest.mark.parametrize(
@@ -57,6 +58,6 @@ def test_what_packing_gets_wrong_is_found_out(monkeypatch: pytest.MonkeyPatch, f
         return feed
 
     monkeypatch.setattr(packed_forward, "_build_padded_feed", broken)
-    packs, troubles = prepare_packing(loaded)
+    packs, troubles, _ = prepare_packing(loaded)
     assert not packs
     assert any("packed rows differ from plain ones" in trouble for trouble in troubles)

@@ -1,9 +1,9 @@
-"""Faster forms of a model's parts, for generation steps on a GPU.
+"""Faster forms of a model's parts on a GPU.
 
-A step computes one token of each row, so the number of its kernels decides how long it takes. Projections of
-the same input become one product, and norms, rotations and gated activations one kernel each. A faster form
-replaces a model's own only if both give the same on random numbers, within rounding; the trial of generation
-then compares whole steps.
+Projections of the same input become one product, and norms, rotations and gated activations one kernel each.
+A generation step computes one token of each row, so the number of its kernels decides how long it takes; in
+batches of many tokens, what counts is how often they are read. A faster form replaces a model's own only if
+both give the same on random numbers, within rounding; the trials then compare whole rows.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from assay.backends.hf.step_kernels import gate_step, normalize_step, rotate_step
+from assay.backends.hf.fused_kernels import gate, normalize, rotate
 
 _ROTATION = "apply_rotary_pos_emb"
 """The name of the function that rotates queries and keys, in the files of nearly all families."""
@@ -45,7 +45,7 @@ class Replacement(NamedTuple):
     function: Callable[..., Any]
 
 
-class FastPieces:
+class FusedPieces:
     """The parts of a model that have a faster form."""
 
     def __init__(self, model: Any) -> None:
@@ -167,7 +167,7 @@ def _find_norms(model: Any) -> Iterator[Replacement]:
 
 def _fuse_norm(weight: Any, eps: float, form: NormForm) -> Callable[[Any], Any]:
     def norm(states: Any) -> Any:
-        return normalize_step(states, weight, eps, **form._asdict())
+        return normalize(states, weight, eps, **form._asdict())
 
     return norm
 
@@ -195,22 +195,21 @@ def _find_rotations(model: Any) -> Iterator[Replacement]:
             sizes[owner] = size
     for owner, size in sizes.items():
         own = getattr(owner, _ROTATION)
-        given = _draw(model, (2, 4, 1, size), (2, 2, 1, size), (2, 1, size), (2, 1, size))
-        if _is_close(own, rotate_step, *given):
+        given = _draw(model, (2, 4, 3, size), (2, 2, 3, size), (2, 3, size), (2, 3, size))
+        if _is_close(own, rotate, *given):
             yield Replacement(owner, _ROTATION, _fuse_rotation(own))
 
 
 def _fuse_rotation(own: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a rotation that uses the kernel for steps, and otherwise the family's own function."""
+    """Return a rotation that uses the kernel where it fits, and otherwise the family's own function."""
 
-    def rotate(query: Any, key: Any, cos: Any, sin: Any, *more: Any, **options: Any) -> Any:
-        is_step = not more and not options and query.dim() == 4 and query.shape[2] == 1
-        is_step = (
-            is_step and cos.shape == (query.shape[0], 1, query.shape[3]) and cos.stride() == sin.stride()
-        )
-        return rotate_step(query, key, cos, sin) if is_step else own(query, key, cos, sin, *more, **options)
+    def rotate_fast(query: Any, key: Any, cos: Any, sin: Any, *more: Any, **options: Any) -> Any:
+        fits = not more and not options and query.dim() == 4 and cos.shape[1:] == query.shape[2:]
+        if not fits or len(cos) not in (1, len(query)) or cos.stride() != sin.stride():
+            return own(query, key, cos, sin, *more, **options)
+        return rotate(query, key, cos, sin)
 
-    return rotate
+    return rotate_fast
 
 
 def _find_gates(projections: Sequence[MergedProjections]) -> Iterator[Replacement]:
@@ -230,7 +229,7 @@ def _find_gates(projections: Sequence[MergedProjections]) -> Iterator[Replacemen
 
 def _fuse_gate(merged: MergedProjections, down: Any) -> Callable[[Any], Any]:
     def feed_forward(states: Any) -> Any:
-        return down(gate_step(merged.compute(states)))
+        return down(gate(merged.compute(states)))
 
     return feed_forward
 

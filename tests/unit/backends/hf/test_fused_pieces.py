@@ -13,12 +13,12 @@ pytest.importorskip("triton", reason="Triton is installed with torch for GPUs, a
 
 from assay.backends.hf.cache_readers import DecodingWay
 from assay.backends.hf.decoding_trial import _measure_distance
+from assay.backends.hf.fused_kernels import gate, normalize, rotate
+from assay.backends.hf.fused_pieces import FusedPieces
 from assay.backends.hf.loaded_model import LoadedModel
 from assay.backends.hf.loading import inspect_passed_model
-from assay.backends.hf.shared_attention import switch_attention
+from assay.backends.hf.shared_attention import enable_shared_attention
 from assay.backends.hf.step_graphs import DirectSteps
-from assay.backends.hf.step_kernels import gate_step, normalize_step, rotate_step
-from assay.backends.hf.step_pieces import FastPieces
 
 VOCAB = 97
 SMALL = {
@@ -54,18 +54,19 @@ def make_model(family: str, *, dtype: torch.dtype = torch.float32) -> LoadedMode
         if "norm" in name or "bias" in name:
             torch.nn.init.normal_(parameter)
     model = model.to(dtype)
-    assert switch_attention(model)
+    assert enable_shared_attention(model)
     return inspect_passed_model(model, family)
 
 
-def test_the_rotation_kernel_gives_the_formula() -> None:
+@pytest.mark.parametrize(("rows", "angle_rows", "n_tokens"), [(3, 3, 1), (1, 1, 6), (2, 1, 4)])
+def test_the_rotation_kernel_gives_the_formula(rows: int, angle_rows: int, n_tokens: int) -> None:
     torch.manual_seed(0)
     # Views of one product, as projections that became one return them.
-    both = torch.randn(3, 1, 5 * 12 + 2 * 12)
-    query = both[..., : 5 * 12].view(3, 1, 5, 12).transpose(1, 2)
-    key = both[..., 5 * 12 :].view(3, 1, 2, 12).transpose(1, 2)
-    cos, sin = (torch.randn(3, 1, 12) for _ in range(2))
-    for part, rotated in zip((query, key), rotate_step(query, key, cos, sin), strict=True):
+    both = torch.randn(rows, n_tokens, 5 * 12 + 2 * 12)
+    query = both[..., : 5 * 12].view(rows, n_tokens, 5, 12).transpose(1, 2)
+    key = both[..., 5 * 12 :].view(rows, n_tokens, 2, 12).transpose(1, 2)
+    cos, sin = (torch.randn(angle_rows, n_tokens, 12) for _ in range(2))
+    for part, rotated in zip((query, key), rotate(query, key, cos, sin), strict=True):
         half = torch.cat((-part[..., 6:], part[..., :6]), dim=-1)
         assert torch.allclose(rotated, part * cos[:, None] + half * sin[:, None], atol=1e-6)
 
@@ -78,22 +79,22 @@ def test_the_norm_kernel_gives_the_formula(rounds_first: bool, offset: float) ->
     numbers = states.float() * torch.rsqrt(states.float().square().mean(-1, keepdim=True) + 1e-6)
     numbers = numbers.half().float() if rounds_first else numbers
     expected = (numbers * (weight.float() + offset)).half()
-    found = normalize_step(states, weight, 1e-6, rounds_first=rounds_first, offset=offset)
+    found = normalize(states, weight, 1e-6, rounds_first=rounds_first, offset=offset)
     assert torch.equal(found, expected)
 
 
 def test_the_gate_kernel_gives_the_formula() -> None:
     torch.manual_seed(0)
     both = torch.randn(3, 1, 2 * 1030)
-    gate, up = both.split(1030, dim=-1)
-    assert torch.allclose(gate_step(both), torch.nn.functional.silu(gate) * up, atol=1e-6)
+    first, second = both.split(1030, dim=-1)
+    assert torch.allclose(gate(both), torch.nn.functional.silu(first) * second, atol=1e-6)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_steps_with_faster_pieces_give_the_plain_logits(family: str) -> None:
+def test_rows_with_faster_pieces_give_the_plain_logits(family: str) -> None:
     loaded = make_model(family)
-    way = DecodingWay(splits=True, pieces=FastPieces(loaded.model))
-    assert _measure_distance(loaded, way, DirectSteps()) < 1e-4
+    loaded.pieces = FusedPieces(loaded.model)
+    assert _measure_distance(loaded, DecodingWay(splits=True), DirectSteps()) < 1e-4
 
 
 @pytest.mark.parametrize(
@@ -108,7 +109,7 @@ def test_steps_with_faster_pieces_give_the_plain_logits(family: str) -> None:
     ],
 )
 def test_pieces_are_replaced_where_they_fit(family: str, replaced: dict[str, int]) -> None:
-    pieces = FastPieces(make_model(family).model)
+    pieces = FusedPieces(make_model(family).model)
     counts: dict[str, int] = {}
     for one in pieces._replacements:
         name = type(one.owner).__name__ if one.name == "forward" else one.name
@@ -124,11 +125,10 @@ def test_a_model_is_its_own_again_after_the_block() -> None:
     own = modeling_llama.apply_rotary_pos_emb
     with torch.inference_mode():
         before = loaded.model(ids).logits
-        pieces = FastPieces(loaded.model)
+        pieces = FusedPieces(loaded.model)
         with pieces.using():
             assert modeling_llama.apply_rotary_pos_emb is not own
-            # More than one token of a row: the rotation is the model's own.
-            assert torch.allclose(loaded.model(ids[:, :1]).logits, before[:, :1], atol=1e-5)
+            assert torch.allclose(loaded.model(ids).logits, before, atol=1e-5)
         assert modeling_llama.apply_rotary_pos_emb is own
         assert all("forward" not in vars(module) for module in loaded.model.modules())
         assert torch.equal(loaded.model(ids).logits, before)
@@ -138,7 +138,7 @@ def test_a_model_is_its_own_again_after_the_block() -> None:
 def test_weights_keep_their_values_and_become_views_of_one_tensor() -> None:
     loaded = make_model("qwen2")
     before = {name: weight.clone() for name, weight in loaded.model.state_dict().items()}
-    FastPieces(loaded.model)
+    FusedPieces(loaded.model)
     after = loaded.model.state_dict()
     assert all(torch.equal(before[name], after[name]) for name in before)
     attention = loaded.model.model.layers[0].self_attn
@@ -161,12 +161,12 @@ def test_projections_that_are_not_plain_stay_separate(kind: str) -> None:
                 linear.register_forward_hook(lambda _module, _given, out: out)
             else:
                 linear.to(torch.float64)
-    assert not FastPieces(loaded.model)._projections
+    assert not FusedPieces(loaded.model)._projections
 
 
 @pytest.mark.parametrize("family", ["llama", "qwen3", "gemma", "olmo2"])
 def test_half_precision_is_rounded_where_the_model_rounds(family: str) -> None:
     loaded = make_model(family, dtype=torch.float16)  # Triton's interpreter rounds bfloat16 down.
-    fast = DecodingWay(splits=True, pieces=FastPieces(loaded.model))
     plain = _measure_distance(loaded, DecodingWay(splits=True), DirectSteps())
-    assert _measure_distance(loaded, fast, DirectSteps()) < 1.2 * plain + 1e-3
+    loaded.pieces = FusedPieces(loaded.model)
+    assert _measure_distance(loaded, DecodingWay(splits=True), DirectSteps()) < 1.2 * plain + 1e-3
