@@ -7,9 +7,14 @@
 Models are Llamas with random weights and SmolLM2's tokenizer: speed does not depend on their values. The
 workloads are HellaSwag, MMLU law by one and by two methods, GSM8K, and all of MMLU (57 files, each with the
 five examples of its subject). Each command runs in a process of its own and is timed from outside. Printed
-for each: wall seconds, seconds by phase, the share of the time in which the device computed, compilations,
-and the memory of the process. lm-eval's `hf` model reads its prompts from the runs' own files. It answers
-`PEER_REQUESTS` of the likelihoods, and all texts at each of `--peer-batches`; its time excludes its start.
+for each: wall seconds, seconds by phase, seconds outside of loading weights and of the time between the first
+and the last computation, the share of that time in which the device computed, compilations, and the memory of
+the process. `gpu_steps.py` measures single generation steps.
+
+lm-eval's `hf` model runs in a process of its own too. It reads its prompts from the runs' own files. It
+answers `PEER_REQUESTS` of the likelihoods, and all texts at each of `--peer-batches`; its time excludes its
+start. `--equal-texts N` generates N texts one at a time with transformers, in the type of the weights and in
+fp32, and counts how many of the run's and of lm-eval's are the same.
 
 `--tokenizer` names a folder with the tokenizer's files, for a machine without the embedded model's package.
 """
@@ -19,18 +24,22 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import multiprocessing
 import os
+import resource
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 if not __package__:  # run by its path
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+T = TypeVar("T")
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 SHAPES = {
     "tiny": (64, 128, 2, 4, 2),
@@ -81,6 +90,7 @@ def main() -> None:
     parser.add_argument("--tokenizer", type=Path, help="folder of the tokenizer [the embedded model's]")
     parser.add_argument("--peer", action="store_true", help="also run lm-eval, which must be installed here")
     parser.add_argument("--peer-batches", default="64,256", help="lm-eval's batch sizes for texts, by comma")
+    parser.add_argument("--equal-texts", type=int, default=0, help="texts to generate one at a time")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     write_datasets(options.data, options.out, n_rows=8 if options.tiny else None)
@@ -94,8 +104,19 @@ def main() -> None:
                 row = run_command(workload, model, options.out, options.device)
                 print(json.dumps({"shape": shape, **row}), flush=True)
         if options.peer:
-            for row in run_peer(named, model, options.out, options.device, options.peer_batches):
+            for row in in_own_process(
+                run_peer, named, model, options.out, options.device, options.peer_batches
+            ):
                 print(json.dumps({"shape": shape, **row}), flush=True)
+        if options.equal_texts and "gsm8k" in named:
+            row = compare_texts(model, options.out, options.device, options.equal_texts)
+            print(json.dumps({"shape": shape, **row}), flush=True)
+
+
+def in_own_process(work: Callable[..., list[T]], *arguments: Any) -> list[T]:
+    """Return what a function returns in a process of its own, whose memory is its own."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(work, arguments)
 
 
 def find_embedded_tokenizer() -> Path:
@@ -176,7 +197,7 @@ def _read_mmlu(path: Path) -> Iterator[dict[str, str]]:
             yield {"question": row["question"], **options, "answer": "ABCD"[int(row["answer"])]}
 
 
-def run_command(workload: Workload, model: Path, out: Path, device: str) -> dict[str, Any]:
+def run_command(workload: Workload, model: Path, out: Path, device: str, *more: str) -> dict[str, Any]:
     """Run one whole command; return what it took."""
     folder = out / f"run-{workload.name}-{model.name}"
     shutil.rmtree(folder, ignore_errors=True)
@@ -186,20 +207,24 @@ def run_command(workload: Workload, model: Path, out: Path, device: str) -> dict
         *workload.arguments,
         *("--shots", str(workload.n_shots), "--shots-from", shots, "--shot-policy", "first"),
         *("-m", f"hf:{model}", "--model-arg", f"device={device}", "--chat", "off", "--no-cache"),
-        *("--timings", "--progress", "none", "--out", str(folder)),
+        *("--timings", "--progress", "none", "--out", str(folder), *more),
     ]
-    began = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    _, errors = process.communicate()
-    seconds = time.perf_counter() - began
-    if process.returncode:
-        raise SystemExit(f"{' '.join(command)} failed:\n{errors[-3000:]}")
+    with tempfile.TemporaryFile("w+") as printed:
+        began = time.perf_counter()
+        process = subprocess.Popen(command, stdout=printed, stderr=printed, text=True)
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - began
+        if status:
+            printed.seek(0)
+            raise SystemExit(f"{' '.join(command)} failed:\n{printed.read()[-3000:]}")
     manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
     stats = manifest["stats"]
+    computing = stats["model_device_seconds"] / max(stats["model_device_busy_share"], 1e-9)
     return {
         "workload": workload.name,
         "side": "assay",
         "seconds": round(seconds, 2),
+        "outside_seconds": round(seconds - stats["seconds_load"] - computing, 2),
         "phases": {
             name.removeprefix("seconds_"): round(n, 2)
             for name, n in stats.items()
@@ -209,26 +234,20 @@ def run_command(workload: Workload, model: Path, out: Path, device: str) -> dict
         "compilations": stats["model_compilations"],
         "requests": stats["requests"],
         "forward_tokens": stats["model_forward_tokens"],
-        "peak_mib": round(_read_peak_mib()),
+        "peak_mib": round(usage.ru_maxrss / 1024),
         "notes": [note for note in manifest["notes"] if note.startswith("hf:")],
     }
 
 
-def _read_peak_mib() -> float:
-    """Return the highest memory of any finished command so far."""
-    import resource
-
-    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-
-
 def run_peer(
     named: Sequence[str], model: Path, out: Path, device: str, text_batches: str
-) -> Iterator[dict[str, Any]]:
-    """Answer the runs' requests with lm-eval; yield its seconds and its rate for each workload."""
+) -> list[dict[str, Any]]:
+    """Answer the runs' requests with lm-eval; return its seconds and its rate for each workload."""
     os.environ["HF_HUB_OFFLINE"] = "1"
     from lm_eval.api.instance import Instance
     from lm_eval.models.huggingface import HFLM
 
+    rows = []
     dtype = "float32" if device == "cpu" else "bfloat16"
     lm = HFLM(pretrained=str(model), dtype=dtype, device=device, batch_size=64, max_length=4096)
     for name in named:
@@ -247,16 +266,71 @@ def run_peer(
         for batch in batches if instances else ():
             lm.batch_size_per_gpu = batch
             began = time.perf_counter()
-            call(instances)
+            answers = call(instances)
             seconds = time.perf_counter() - began
-            yield {
-                "workload": name,
-                "side": "lm-eval",
-                "batch": batch,
-                "requests": len(instances),
-                "seconds": round(seconds, 2),
-                "requests_per_s": round(len(instances) / seconds, 1),
-            }
+            rows.append(
+                {
+                    "workload": name,
+                    "side": "lm-eval",
+                    "batch": batch,
+                    "requests": len(instances),
+                    "seconds": round(seconds, 2),
+                    "requests_per_s": round(len(instances) / seconds, 1),
+                    "peak_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+                }
+            )
+            if is_text:
+                Path(out / f"lm-eval-texts-{model.name}.json").write_text(json.dumps(answers), "utf-8")
+    return rows
+
+
+def compare_texts(model: Path, out: Path, device: str, n: int) -> dict[str, Any]:
+    """Return how many of the first texts of a run are those that transformers generates one at a time."""
+    workload = next(one for one in WORKLOADS if one.name == "gsm8k")
+    run = out / f"run-gsm8k-{model.name}"
+    prompts = [context for context, _ in _read_asked(list(_read_lines(run / "samples.jsonl"))[:n], "answer")]
+    in_its_type, in_fp32 = (
+        _cut_all(in_own_process(generate_singly, model, device, dtype, prompts))
+        for dtype in ("auto", "float32")
+    )
+    equal = {"run_in_its_type": sum(map(str.__eq__, _read_texts(run)[:n], in_its_type))}
+    peer = out / f"lm-eval-texts-{model.name}.json"
+    if peer.is_file():
+        texts = _cut_all(json.loads(peer.read_text("utf-8"))[:n])
+        equal["lm_eval_in_its_type"] = sum(map(str.__eq__, texts, in_its_type))
+    run_command(workload, model, out, device, "--limit", f"first:{n}", "--model-arg", "dtype=float32")
+    equal["run_in_fp32"] = sum(map(str.__eq__, _read_texts(run), in_fp32))
+    return {"workload": "gsm8k", "side": "one at a time", "texts": n, "equal": equal}
+
+
+def _read_texts(run: Path) -> list[str]:
+    """Return the texts of a run in the order of its samples."""
+    texts = {
+        row["request_id"]: row["outcome"]["outputs"][0]["text"]
+        for row in _read_lines(run / "responses.jsonl")
+    }
+    return _cut_all(texts[sample["asks"][0]["id"]] for sample in _read_lines(run / "samples.jsonl"))
+
+
+def _cut_all(texts: Iterable[str]) -> list[str]:
+    """Return the texts up to their first blank line, where the runs stop."""
+    return [text.partition("\n\n")[0] for text in texts]
+
+
+def generate_singly(model: Path, device: str, dtype: str, prompts: Sequence[str]) -> list[str]:
+    """Return greedy texts of 128 tokens, one prompt at a time."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(model)
+    loaded = AutoModelForCausalLM.from_pretrained(model, dtype=dtype).to(device).eval()
+    texts = []
+    for prompt in prompts:
+        given = tokenizer(prompt, return_tensors="pt").to(device)
+        with torch.inference_mode():
+            whole = loaded.generate(**given, max_new_tokens=128, do_sample=False)
+        texts.append(tokenizer.decode(whole[0, given["input_ids"].shape[1] :], skip_special_tokens=True))
+    return texts
 
 
 def _read_asked(samples: Iterable[dict[str, Any]], role: str) -> Iterator[tuple[str, str]]:
