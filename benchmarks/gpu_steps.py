@@ -87,7 +87,7 @@ def measure_bandwidth() -> float:
     for _ in range(5):
         copy.copy_(numbers)
     torch.cuda.synchronize()
-    return 5 * 2 * numbers.nbytes / (time.perf_counter() - began)
+    return float(5 * 2 * numbers.nbytes / (time.perf_counter() - began))
 
 
 def count_step_bytes(model: Any, prefix: SharedPrefix, own_lengths: list[int]) -> int:
@@ -98,7 +98,7 @@ def count_step_bytes(model: Any, prefix: SharedPrefix, own_lengths: list[int]) -
     per_token = prefix.n_bytes // len(prefix.ids)
     # On average over the measured steps.
     own = sum(own_lengths) + len(own_lengths) * (4 + STEPS // 4)
-    return weights - (0 if is_tied else embeddings.nbytes) + prefix.n_bytes + own * per_token
+    return int(weights - (0 if is_tied else embeddings.nbytes) + prefix.n_bytes + own * per_token)
 
 
 def print_kernels(work: Any) -> None:
