@@ -251,15 +251,15 @@ def _measure(own: Callable[..., Any], fused: Callable[..., Any], *given: Any) ->
     """Return the largest difference of the functions' results, relative to the largest number."""
     import torch
 
-    with torch.inference_mode():
-        results = [
-            result if isinstance(result, tuple) else (result,) for result in (own(*given), fused(*given))
-        ]
-    if [part.shape for part in results[0]] != [part.shape for part in results[1]]:
+    try:
+        with torch.inference_mode():
+            results = [own(*given), fused(*given)]
+    except Exception:  # noqa: BLE001 (a model's own code may need other arguments, and raise anything)
         return math.inf
-    return max(
-        float((one - other).abs().max() / one.abs().max()) for one, other in zip(*results, strict=True)
-    )
+    parts = [result if isinstance(result, tuple) else (result,) for result in results]
+    if [part.shape for part in parts[0]] != [part.shape for part in parts[1]]:
+        return math.inf
+    return max(float((one - other).abs().max() / one.abs().max()) for one, other in zip(*parts, strict=True))
 
 
 def _tolerance(numbers: Any) -> float:

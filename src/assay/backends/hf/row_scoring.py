@@ -335,9 +335,11 @@ def _compute_plainly(loaded: LoadedModel, rows: Sequence[Row]) -> list[list[floa
 
 
 def _distance(some: Sequence[Sequence[float]], others: Sequence[Sequence[float]]) -> float:
-    return max(
+    """Return the largest difference; infinity if a number is not finite, which `max` would ignore."""
+    differences = [
         abs(a - b) for one, other in zip(some, others, strict=True) for a, b in zip(one, other, strict=True)
-    )
+    ]
+    return max(differences) if all(map(math.isfinite, differences)) else math.inf
 
 
 def _canary(vocab_size: int) -> list[Row]:

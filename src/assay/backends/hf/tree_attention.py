@@ -96,11 +96,14 @@ def attend_trees(
     from assay.backends.hf import gpu_kernels
 
     _, heads, n_tokens, size = query.shape
+    prefix_keys, prefix_values = prefix or (keys, values)
+    for part in (keys, values, prefix_keys, prefix_values):
+        if (part.shape[1], part.shape[3]) != (keys.shape[1], size):
+            raise ValueError(f"keys or values of another size ({part.shape[1]} x {part.shape[3]})")
     width = max(16, round_up_to_power(size))
     tile = choose_tile(width, query.dtype.itemsize, find_fast_memory(query.device))
     tables = trees.build_tables(tile)
     out = torch.empty((1, n_tokens, heads, size), dtype=query.dtype, device=query.device)
-    prefix_keys, prefix_values = prefix or (keys, values)
     gpu_kernels.attend_trees[(-(-n_tokens // tile.queries), heads)](
         query,
         *(keys, values, prefix_keys, prefix_values),

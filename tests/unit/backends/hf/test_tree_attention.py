@@ -92,6 +92,17 @@ def test_the_kernel_gives_attention_with_a_mask(heads: int, groups: int, size: i
     assert torch.allclose(found.transpose(1, 2), expected, atol=1e-5)
 
 
+def test_keys_of_another_size_than_the_queries_are_rejected() -> None:
+    query, keys = torch.randn(1, 4, 6, 16), torch.randn(1, 4, 6, 16)
+    trees = TokenTrees([6] * 6, CPU)
+    for values, prefix in (
+        (torch.randn(1, 4, 6, 8), None),  # values with heads of their own size
+        (keys, (torch.randn(1, 1, 9, 16), torch.randn(1, 1, 9, 4))),  # a cache of compressed keys
+    ):
+        with pytest.raises(ValueError, match="another size"):
+            attend_trees(query, keys, values, prefix, trees, 0.3)
+
+
 def test_tiles_fit_into_the_fast_memory_of_small_and_large_processors() -> None:
     for itemsize in (2, 4):
         for width in (64, 128, 256):

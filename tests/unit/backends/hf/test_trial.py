@@ -61,3 +61,8 @@ def test_what_packing_gets_wrong_is_found_out(monkeypatch: pytest.MonkeyPatch, f
     packs, troubles, _ = prepare_packing(loaded)
     assert not packs
     assert any("packed rows differ from plain ones" in trouble for trouble in troubles)
+
+
+def test_numbers_that_are_not_finite_are_a_difference() -> None:
+    assert row_scoring._distance([[0.0, 1.0]], [[0.0, 1.5]]) == 0.5
+    assert row_scoring._distance([[0.0, 1.0, 2.0]], [[0.0, float("nan"), 2.0]]) == float("inf")
