@@ -481,3 +481,14 @@ def test_a_column_in_the_template_is_not_unused(tmp_path: Path) -> None:
     for template in ("{question} {hint}", "{{ question }} {{ hint }}"):
         one = compiled(table(tmp_path, rows), TableMeta(template=template))
         assert dict(one.facts).get("unused") == "note"
+
+
+def test_conversations_are_found_in_a_column_or_in_a_field_of_its_objects(tmp_path: Path) -> None:
+    turns = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
+    for row in (
+        {"talk": turns},
+        {"talk": {"messages": turns}},
+        {"talk": "a text", "talk.messages": turns},
+    ):
+        one = compiled(table(tmp_path, [row, row]), is_chat=True)
+        assert one.task.requests(next(one.task.samples()))[0].ask.prompt == (Message("user", "q"),)
