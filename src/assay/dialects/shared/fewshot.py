@@ -63,6 +63,8 @@ class ShotPool:
         self._in_order = sort_numbers(self._question_hashes)
         self._options_in_order = sort_numbers(self._options_hashes)
         self._n_shots = n_shots
+        self._first = self.members[:n_shots]
+        """The examples of most samples if they are not drawn."""
         self.policy = policy
         self._seed = seed
         self._task = task
@@ -82,15 +84,21 @@ class ShotPool:
         """Return the number of examples for the member with the fewest."""
         return len(self) - max((sum(1 for _ in alike) for _, alike in groupby(self._in_order)), default=0)
 
-    def shots(self, sample: Sample) -> list[Sample]:
+    def shots(self, sample: Sample) -> Sequence[Sample]:
         """Return the examples for a sample: never itself, and never a row with the same question."""
-        return [self.members[i] for i in self.pick_examples(sample)]
+        own = self._find_number(sample)
+        if self.policy == "first" and not self._count_twins(own):
+            return self._first
+        return [self.members[i] for i in self._pick(sample, own)]
 
     def pick_examples(self, sample: Sample) -> list[int]:
         """Return the positions of a sample's examples among the members."""
+        return self._pick(sample, self._find_number(sample))
+
+    def _pick(self, sample: Sample, own: int | None) -> list[int]:
+        """Return the positions of the examples for a sample whose question has this number."""
         if not self._n_shots:
             return []
-        own = self._find_number(sample)
         # Draw enough extra examples to replace dropped duplicates.
         wanted = min(len(self.members), self._n_shots + self._count_twins(own))
         if self.policy == "first":
