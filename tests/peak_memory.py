@@ -28,6 +28,7 @@ from assay.app.settings import resolve_settings
 _SMALL_BUFFERS = {
     "assay.engine.execute._MEMO_LIMIT": 100,
     "assay.results.pages.report_file.MOST_ROWS": 100,
+    "assay.results.growing_file._BUFFER_BYTES": 4096,
     "assay.results.growing_file._SKIPPED_AT_ONCE": 4096,
     "assay.sources.arrow._ROWS_AT_ONCE": 100,
     "assay.sources.stored_file.KEPT_BYTES": 50_000,

@@ -112,7 +112,9 @@ class LabelProbs(msgspec.Struct, frozen=True, tag="label_probs", omit_defaults=T
         """
         if not any(self.probs):
             return None
-        best = max(range(len(self.probs)), key=lambda index: self.probs[index])
+        best = self.probs.index(max(self.probs))
+        if not self.at_most:
+            return best
         # The first of two equal labels wins, so one before it must be strictly lower.
         rivals = ((most, -index) for index, most in enumerate(self.at_most) if index != best)
         return None if any(rival > (self.probs[best], -best) for rival in rivals) else best

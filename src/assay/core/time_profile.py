@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from types import TracebackType
 from typing import Any, Literal, TypeAlias, TypeVar
 
 Preparing: TypeAlias = Literal["start", "dataset", "hash", "import", "load", "requests", "tokenize", "plan"]
@@ -29,6 +30,41 @@ _END = _End()
 _NOTHING: AbstractContextManager[None] = nullcontext()
 
 
+class _ThreadState:
+    """The open blocks of a thread."""
+
+    def __init__(self, id_: int) -> None:
+        self.id = id_
+        self.inside: list[float] = []
+        """For each open block: the seconds of the blocks inside it."""
+
+
+class _Block:
+    """One stretch of a phase. A class, because there are several per sample, and generators take longer."""
+
+    __slots__ = ("_began", "_phase", "_recorder", "_state")
+
+    def __init__(self, recorder: TimeRecorder, phase: TimedPhase, state: _ThreadState) -> None:
+        self._recorder = recorder
+        self._phase = phase
+        self._state = state
+        self._began = 0.0
+
+    def __enter__(self) -> None:
+        self._state.inside.append(0.0)
+        self._began = time.perf_counter()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        seconds = time.perf_counter() - self._began
+        inside = self._state.inside
+        own = seconds - inside.pop()
+        if inside:
+            inside[-1] += seconds
+        self._recorder._add(self._state, self._phase, self._began, seconds, own)
+
+
 class TimeRecorder:
     """Collects the phases of one run.
 
@@ -38,39 +74,33 @@ class TimeRecorder:
     def __init__(self, began: float | None = None) -> None:
         """`began`: when the time to record began, on the clock of `perf_counter`; None: now."""
         self._began = time.perf_counter() if began is None else began
-        self._own_thread = threading.get_native_id()
         self._seconds: dict[str, float] = {}
         self._seconds_ahead: dict[str, float] = {}
         self._events: list[dict[str, Any]] = []
         self._threads: dict[int, str] = {}
-        self._open = threading.local()
+        self._local = threading.local()
         self._lock = threading.Lock()
+        self._own = self._begin_thread()
         if began is not None:
-            self._add("start", began, seconds := time.perf_counter() - began, seconds)
+            self._add(self._own, "start", began, seconds := time.perf_counter() - began, seconds)
 
-    @contextmanager
-    def measure(self, phase: TimedPhase) -> Iterator[None]:
-        """Add the time of a block to a phase, without that of phases inside it."""
-        # For each open block of this thread: the seconds of the blocks inside it.
-        inside: list[float] = self._open.__dict__.setdefault("inside", [])
-        inside.append(0.0)
-        began = time.perf_counter()
-        try:
-            yield
-        finally:
-            seconds = time.perf_counter() - began
-            own = seconds - inside.pop()
-            if inside:
-                inside[-1] += seconds
-            self._add(phase, began, seconds, own)
+    def measure(self, phase: TimedPhase) -> _Block:
+        """Return a block whose time is added to a phase, without that of blocks inside it."""
+        state: _ThreadState | None = self._local.__dict__.get("state")
+        return _Block(self, phase, state or self._begin_thread())
 
-    def _add(self, phase: str, began: float, seconds: float, own: float) -> None:
-        thread = threading.get_native_id()
+    def _begin_thread(self) -> _ThreadState:
+        """Return what is known about this thread, which has opened no block before."""
+        state = self._local.state = _ThreadState(threading.get_native_id())
         with self._lock:
-            sums = self._seconds if thread == self._own_thread else self._seconds_ahead
+            self._threads[state.id] = threading.current_thread().name
+        return state
+
+    def _add(self, state: _ThreadState, phase: str, began: float, seconds: float, own: float) -> None:
+        thread = state.id
+        with self._lock:
+            sums = self._seconds if state is self._own else self._seconds_ahead
             sums[phase] = sums.get(phase, 0.0) + own
-            if thread not in self._threads:
-                self._threads[thread] = threading.current_thread().name
             if seconds >= _SHORTEST_EVENT_S:
                 times = {"ts": round((began - self._began) * 1e6), "dur": round(seconds * 1e6)}
                 self._events.append({"name": phase, "ph": "X", "pid": _PROCESS, "tid": thread, **times})

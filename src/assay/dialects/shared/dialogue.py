@@ -111,7 +111,30 @@ class Dialogue:
 
         `values` and each shot contain the record's fields; a shot's answer is in the answer field.
         """
-        return self._render_chat_opening(values, shots) if chat else self._text_opening(values, shots)
+        return self.render_after(self.render_examples(shots, chat=chat), values)
+
+    def render_examples(self, shots: Sequence[Mapping[str, Any]], *, chat: bool) -> Prompt:
+        """Render solved examples, the beginning that the prompts of several questions can share."""
+        if chat:
+            messages: list[Message] = []
+            for shot in shots:
+                turns, answer = self._render_solved(shot)
+                _append_turns(messages, turns)
+                messages.append(Message("assistant", answer))
+            return tuple(messages)
+        if self._marks is None:
+            return "".join([self._render_solved_text(shot) + SHOT_SEPARATOR for shot in shots])
+        solved = map(self._render_solved, shots)
+        texts = [self._marks.text([*turns, ("assistant", answer)]) for turns, answer in solved]
+        return "".join([self._marks.begin, *texts])
+
+    def render_after(self, examples: Prompt, values: Mapping[str, Any]) -> DialogueOpening:
+        """Render up to the answer, after what `render_examples` returned."""
+        if not isinstance(examples, str):
+            return self._render_chat_opening(values, examples)
+        if self._marks is not None:
+            return self._render_marked_opening(self._marks, values, examples)
+        return self._text_opening(values, examples)
 
     def render_turns_with_answer(self, values: Mapping[str, Any]) -> list[tuple[Role, str]]:
         """Render every turn completely; `values` contains the answer field."""
@@ -123,29 +146,20 @@ class Dialogue:
         return _join_turns(turns) if self._marks is None else self._marks.text(turns)
 
     def _render_marked_opening(
-        self, marks: RoleMarks, values: Mapping[str, Any], shots: Sequence[Mapping[str, Any]]
+        self, marks: RoleMarks, values: Mapping[str, Any], head: str
     ) -> DialogueOpening:
-        chunks = [marks.begin]
-        for shot in shots:
-            turns, reply = self._render_turns(shot)
-            begun = reply or ""
-            answer = f"{begun}{_find_joiner(begun)}{shot[self.answer_field]}"
-            chunks.append(marks.text([*turns, ("assistant", answer)]))
         turns, reply = self._render_turns(values)
-        whole = "".join([*chunks, marks.text([one for one in turns if one[1]]), marks.reply(reply or "")])
+        whole = "".join([head, marks.text([one for one in turns if one[1]]), marks.reply(reply or "")])
         context = whole.rstrip(" ")
         joiner = whole[len(context) :] or (_find_joiner(reply) if reply else "")
         return DialogueOpening(context, joiner, None, context, whole)
 
-    def _text_opening(self, values: Mapping[str, Any], shots: Sequence[Mapping[str, Any]]) -> DialogueOpening:
-        if self._marks is not None:
-            return self._render_marked_opening(self._marks, values, shots)
-        head = "".join([self._render_solved_text(shot) + SHOT_SEPARATOR for shot in shots])
+    def _text_opening(self, values: Mapping[str, Any], head: str) -> DialogueOpening:
         turns, reply = self._render_turns(values)
         body = head + _join_turns(turns)
         whole = body if reply is None else f"{body}\n{reply}"
         # A turn that consists of the answer only adds nothing to a bare question.
-        verbatim = body if reply == "" and not shots else whole
+        verbatim = body if reply == "" and not head else whole
         context = whole.rstrip(" ")
         joiner = whole[len(context) :] or _find_joiner(whole)
         generation = context if verbatim is whole else verbatim.rstrip(" ")
@@ -153,20 +167,19 @@ class Dialogue:
             generation = verbatim
         return DialogueOpening(context, joiner, None, generation, verbatim)
 
+    def _render_solved(self, values: Mapping[str, Any]) -> tuple[list[tuple[Role, str]], str]:
+        """Render the turns of an example before the reply, and the reply with the answer."""
+        turns, reply = self._render_turns(values)
+        begun = reply or ""
+        return turns, f"{begun}{_find_joiner(begun)}{values[self.answer_field]}"
+
     def _render_solved_text(self, values: Mapping[str, Any]) -> str:
         turns, reply = self._render_turns(values)
         text = _join_turns(turns) if reply is None else f"{_join_turns(turns)}\n{reply}"
         return f"{text}{_find_joiner(text)}{values[self.answer_field]}"
 
-    def _render_chat_opening(
-        self, values: Mapping[str, Any], shots: Sequence[Mapping[str, Any]]
-    ) -> DialogueOpening:
-        messages: list[Message] = []
-        for shot in shots:
-            turns, reply = self._render_turns(shot)
-            begun = reply or ""
-            _append_turns(messages, turns)
-            messages.append(Message("assistant", f"{begun}{_find_joiner(begun)}{shot[self.answer_field]}"))
+    def _render_chat_opening(self, values: Mapping[str, Any], examples: Sequence[Message]) -> DialogueOpening:
+        messages = list(examples)
         turns, reply = self._render_turns(values)
         last_turn = turns[-1][1] if turns else ""
         spaces = last_turn[len(last_turn.rstrip()) :] if last_turn.strip() else ""

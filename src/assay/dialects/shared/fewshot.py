@@ -44,16 +44,27 @@ class ShotPool:
         seed: int,
         task: str,
         question: Callable[[Sample], str],
+        options: Callable[[Sample], str] = lambda _: "",
         keep: Callable[[Iterable[Sample]], Sequence[Sample]] = list,
     ) -> None:
-        """Store the pool. `keep`: creates the list of possible examples, which may be on disk."""
+        """Store the pool.
+
+        Samples ask the same question if they have the same `question` and the same `options`, ignoring case
+        and spaces. `question` is called only for samples whose options a member has. `keep`: creates the list
+        of possible examples, which may be on disk.
+        """
         # Each member's question is stored as a number, because comparing numbers is faster than texts.
         self._question_hashes = array("Q")
         self._question = question
+        self._options = options
+        self._options_hashes = array("Q")
         self.members = keep(self._record_questions(pool))
         """The samples that can be examples."""
         self._in_order = sort_numbers(self._question_hashes)
+        self._options_in_order = sort_numbers(self._options_hashes)
         self._n_shots = n_shots
+        self._first = self.members[:n_shots]
+        """The examples of most samples if they are not drawn."""
         self.policy = policy
         self._seed = seed
         self._task = task
@@ -63,25 +74,31 @@ class ShotPool:
 
     def has_same_question(self, sample: Sample) -> bool:
         """Return whether the pool contains this sample's question, which must be excluded."""
-        return self._count_twins(self._number(sample)) > 0
+        return self._count_twins(self._find_number(sample)) > 0
 
     def n_left(self, sample: Sample) -> int:
         """Return the number of examples for a sample, excluding those with the same question."""
-        return len(self.members) - self._count_twins(self._number(sample))
+        return len(self.members) - self._count_twins(self._find_number(sample))
 
     def count_fewest_left(self) -> int:
         """Return the number of examples for the member with the fewest."""
         return len(self) - max((sum(1 for _ in alike) for _, alike in groupby(self._in_order)), default=0)
 
-    def shots(self, sample: Sample) -> list[Sample]:
+    def shots(self, sample: Sample) -> Sequence[Sample]:
         """Return the examples for a sample: never itself, and never a row with the same question."""
-        return [self.members[i] for i in self.pick_examples(sample)]
+        own = self._find_number(sample)
+        if self.policy == "first" and not self._count_twins(own):
+            return self._first
+        return [self.members[i] for i in self._pick(sample, own)]
 
     def pick_examples(self, sample: Sample) -> list[int]:
         """Return the positions of a sample's examples among the members."""
+        return self._pick(sample, self._find_number(sample))
+
+    def _pick(self, sample: Sample, own: int | None) -> list[int]:
+        """Return the positions of the examples for a sample whose question has this number."""
         if not self._n_shots:
             return []
-        own = self._number(sample)
         # Draw enough extra examples to replace dropped duplicates.
         wanted = min(len(self.members), self._n_shots + self._count_twins(own))
         if self.policy == "first":
@@ -96,17 +113,34 @@ class ShotPool:
         """Yield the samples that can be examples, and record their questions."""
         for sample in pool:
             if sample.is_graded:
-                self._question_hashes.append(self._number(sample))
+                options = self._options(sample)
+                self._options_hashes.append(_hash_text(options))
+                self._question_hashes.append(self._number(sample, options))
                 yield sample
 
-    def _number(self, sample: Sample) -> int:
-        """Return a number that samples with the same question share, within this process."""
-        return hash(normalize_question(self._question(sample))) % _NUMBERS
+    def _find_number(self, sample: Sample) -> int | None:
+        """Return the number of a sample's question; None if no member has its options."""
+        options = self._options(sample)
+        if not _count(self._options_in_order, _hash_text(options)):
+            return None
+        return self._number(sample, options)
 
-    def _count_twins(self, number: int) -> int:
+    def _number(self, sample: Sample, options: str) -> int:
+        """Return a number that samples with the same question share, within this process."""
+        return _hash_text(self._question(sample) + options)
+
+    def _count_twins(self, number: int | None) -> int:
         """Return the number of members with this question."""
-        first = bisect_left(self._in_order, number)
-        return bisect_right(self._in_order, number, first) - first
+        return 0 if number is None else _count(self._in_order, number)
+
+
+def _hash_text(text: str) -> int:
+    return hash(normalize_question(text)) % _NUMBERS
+
+
+def _count(in_order: Sequence[int], number: int) -> int:
+    first = bisect_left(in_order, number)
+    return bisect_right(in_order, number, first) - first
 
 
 def normalize_question(text: str) -> str:

@@ -86,6 +86,9 @@ def parse_value(value: Any) -> Any:
 
 def is_conversation(value: Any) -> bool:
     """Whether a value is a list of messages, judged by its keys only."""
+    # Hot path of every table: most cells are texts.
+    if is_plain_text(value):
+        return False
     messages = _list_messages(parsed := parse_value(value))
     if not messages or (isinstance(parsed, list) and isinstance(parsed[0], str)):
         return False

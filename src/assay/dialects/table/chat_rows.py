@@ -7,7 +7,7 @@ otherwise the last assistant turn.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -146,7 +146,9 @@ def _messages_column(source: Source, meta: TableMeta, sample: Sequence[dict[str,
         return meta.messages_column
     if meta.template or meta.human_prompt or meta.input_columns or meta.data_type == "text":
         return None
-    inner = [f"{name}.{key}" for name in source.columns for key in ("messages", "conversations")]
+    kinds = {name: {type(one.get(name)) for one in sample} for name in source.columns}
+    objects = [name for name, of_cells in kinds.items() if any(issubclass(one, Mapping) for one in of_cells)]
+    inner = [f"{name}.{key}" for name in objects for key in ("messages", "conversations")]
     found = [name for name in (*source.columns, *inner) if _has_conversations(sample, name)]
     if {*_PAIR} & {*found}:
         raise _build_pairs_error(source, found)

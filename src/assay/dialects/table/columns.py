@@ -74,7 +74,8 @@ class Column:
     @cached_property
     def is_scalar(self) -> bool:
         """Whether every filled cell is a text, a number or a boolean."""
-        return bool(self.filled) and not any(isinstance(cell, (Mapping, list, tuple)) for cell in self.filled)
+        kinds = set(map(type, self.filled))
+        return bool(kinds) and not any(issubclass(kind, (Mapping, list, tuple)) for kind in kinds)
 
     @cached_property
     def integers(self) -> list[int] | None:
@@ -182,13 +183,15 @@ class Column:
 
 def is_empty(value: Any) -> bool:
     """Whether a cell is empty."""
+    # Hot path of every table: most cells are texts.
+    if type(value) is str:
+        return not value or value.isspace()
     return (
         value is None
         or value == ""
         or value == []
         or value == {}
         or (isinstance(value, Mapping) and all(map(is_empty, value.values())))
-        or (type(value) is str and not value.strip())
     )
 
 

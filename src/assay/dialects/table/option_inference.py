@@ -225,12 +225,12 @@ def _choices(table: Evidence) -> Iterator[_Choice]:
     for column in marked:
         yield _build_list_choice(table, column, named=True, why="its options are marked as right or wrong")
     for column in table.free():
-        if column.holds_options and not column.marks_right and table.role(column) == "option":
+        if table.role(column) == "option" and column.holds_options and not column.marks_right:
             yield _build_list_choice(table, column, named=True, why="by its name")
     for column in table.free():
         is_list = not column.is_scalar or column.is_printed
         is_unnamed = column.parent is None and table.role(column) is None
-        if column.holds_options and is_list and is_unnamed and not column.marks_right:
+        if is_list and is_unnamed and column.holds_options and not column.marks_right:
             yield _build_list_choice(
                 table, column, named=False, why="a list in each row; the answers name its items"
             )

@@ -15,7 +15,7 @@ import msgspec
 from assay.core.errors import AuthorError, Problem, listing, suggest_name
 from assay.core.media import Text
 from assay.core.origin import Origin
-from assay.core.prompt import AFTER_TURN, Message, Role
+from assay.core.prompt import AFTER_TURN, Message, Prompt, Role
 from assay.core.setting_names import name_setting
 from assay.dialects.shared.dialogue import Dialogue, DialogueOpening, RoleMarks, TemplateTurn
 from assay.dialects.shared.messages import to_message
@@ -41,14 +41,12 @@ class ChatDialogue(Dialogue):
         self._roots = tuple(roots)
         self._shows_options = options
 
-    def render_opening(
-        self, values: Mapping[str, Any], shots: Sequence[Mapping[str, Any]], *, chat: bool
-    ) -> DialogueOpening:
+    def render_after(self, examples: Prompt, values: Mapping[str, Any]) -> DialogueOpening:
         """Return the row's conversation up to the reply. Chat rows have no solved examples."""
         messages = [to_message(turn, self._roots) for turn in get_field(values, self._column)]
         if self._shows_options:
             messages[-1] = _append_text(messages[-1], f"\n{values[OPTION_LIST]}")
-        if chat:
+        if not isinstance(examples, str):
             history = tuple(messages)
             return DialogueOpening("", "", history, history, history)
         turns = [(message.role, message.display_text) for message in messages]

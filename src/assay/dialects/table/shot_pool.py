@@ -20,6 +20,7 @@ from assay.dialects.table.meta import TableMeta
 from assay.dialects.table.rows import TableRows
 from assay.dialects.table.survey import Survey, survey_table
 from assay.dialects.table.table_file import open_table, report_bad_rows
+from assay.dialects.table.task import join_options
 from assay.sources.file_names import find_on_disk
 from assay.sources.files import select_settings
 from assay.sources.hub_name import is_address
@@ -75,6 +76,7 @@ def build_shot_pool(
         seed=settings.seed,
         task=name,
         question=question,
+        options=join_options,
         keep=StoredSamples,
     )
     # The row with the most duplicates decides: no row may silently get fewer examples than the others.

@@ -50,16 +50,20 @@ class AnswerStyle(msgspec.Struct, frozen=True):
 
 
 def build_question_reader(dialogue: Dialogue) -> Callable[[Sample], str]:
-    """Return a function that returns the same text for samples that ask the same question.
-
-    The order of options is ignored: a row with shuffled options would still reveal the answer.
-    """
+    """Return a function that returns a sample's prompt without its options."""
 
     def get_question_text(sample: Sample) -> str:
-        opening = dialogue.render_opening(build_template_values(sample), (), chat=False)
-        return "\0".join((opening.context, *sorted(sample.choices)))
+        return dialogue.render_opening(build_template_values(sample), (), chat=False).context
 
     return get_question_text
+
+
+def join_options(sample: Sample) -> str:
+    """Return the options of a sample as one text.
+
+    Their order is ignored: a row with shuffled options would still reveal the answer.
+    """
+    return "\0".join(("", *sorted(sample.choices)))
 
 
 class PromptSetup(msgspec.Struct, frozen=True):
@@ -103,6 +107,8 @@ class TableTask(DescribedTask):
         self._rows = rows
         self._prompting = prompting
         self._pool = pool
+        self._examples: dict[Method, tuple[Sequence[Sample], Prompt]] = {}
+        """The latest examples of each method, and how they are rendered: consecutive samples share them."""
 
     def samples(self) -> Iterator[Sample]:
         """Yield the samples in order."""
@@ -126,10 +132,12 @@ class TableTask(DescribedTask):
 
     def _render_with_shots(self, sample: Sample, method: Method, shots: Shots) -> DialogueOpening:
         style = self._style(method)
-        solved = [style.build_solved_values(shot) for shot in shots.samples]
-        return style.dialogue.render_opening(
-            build_template_values(sample), solved, chat=self._prompting.is_chat
-        )
+        latest, examples = self._examples.get(method, (None, ""))
+        if latest != shots.samples:
+            solved = [style.build_solved_values(shot) for shot in shots.samples]
+            examples = style.dialogue.render_examples(solved, chat=self._prompting.is_chat)
+            self._examples[method] = shots.samples, examples
+        return style.dialogue.render_after(examples, build_template_values(sample))
 
     def _style(self, method: Method) -> AnswerStyle:
         prompting = self._prompting

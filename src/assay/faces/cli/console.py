@@ -27,8 +27,8 @@ class Screen(Console):
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
         """Yield the segments with visible symbols instead of control characters."""
         for segment in super().render(renderable, options):
-            is_own = bool(segment.control)
-            yield segment if is_own else segment._replace(text=segment.text.translate(_SIGNS))
+            is_safe = bool(segment.control) or segment.text.isprintable()
+            yield segment if is_safe else segment._replace(text=segment.text.translate(_SIGNS))
 
 
 def _cut(text: str) -> str:

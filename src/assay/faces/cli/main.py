@@ -97,8 +97,11 @@ _SYSTEM_FAULTS = {
     *(errno.ENOENT, errno.EEXIST, errno.ELOOP, errno.EIO, errno.EMFILE, errno.ENFILE),
 }
 """Errors about a file that a person can fix."""
-_COLLECT_AT = (50_000, 20, 50)
-"""Collection thresholds: rows and answers form no cycles, and the default cost a seventh of a run."""
+_COLLECT_AT = (50_000, 100, 50)
+"""Collection thresholds: rows and answers form no cycles, and the default cost a seventh of a run.
+
+The second one decides when what survived is searched again, which includes all of torch.
+"""
 
 
 _HELP = """Assay tells you what a language model scores on your own dataset.

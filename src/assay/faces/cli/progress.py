@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -54,6 +55,7 @@ class TerminalObserver(Observer):
         self._noting = Budget(_NOTE_EVERY_S)
         self._wakes = math.inf
         """The time of the next update; checked with each answer."""
+        self._has_begun = False
         self._has_shown_last = False
         self._downloads = DownloadScreen(way, self._draw_download)
 
@@ -131,6 +133,10 @@ class TerminalObserver(Observer):
 
     def on_progress(self, tally: Tally) -> None:
         """Show the progress, and once that all samples are answered, since scoring may take long."""
+        if tally.n_begun and not self._has_begun:
+            self._has_begun = True
+            if not tally.n_answered and self._rehearsal is None:
+                _freeze_packages()
         is_last = tally.n_done >= tally.n_samples and not self._has_shown_last
         if is_last or time.monotonic() >= self._wakes:
             self._has_shown_last |= is_last
@@ -159,3 +165,12 @@ class TerminalObserver(Observer):
         if self._view is not None:
             self._view.close()
             self._view = None
+
+
+def _freeze_packages() -> None:
+    """Exclude all present objects from later collections, which would search all of torch.
+
+    Called when packages are imported, but no weights are read: a collection must be able to free these.
+    """
+    if not gc.get_freeze_count():
+        gc.freeze()

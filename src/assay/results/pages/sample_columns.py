@@ -339,6 +339,8 @@ class SampleColumns:
 
 def truncate_line(text: str, n: int) -> str:
     """Return a text as one line, truncated to n characters."""
+    if len(text) <= n and text.isprintable() and "  " not in text:
+        return text.strip()
     # Texts may be books: process only what can be shown.
     line = " ".join(text[: 4 * n].split())
     return line if len(line) <= n and len(text) <= 4 * n else line[: n - 1] + "…"

@@ -72,10 +72,12 @@ class LabelProbability:
             rule=UNDECIDED if is_open else "label_probability",
             also=_beliefs(shares, sample.gold) if is_graded and not outcome.at_most else {},
             options=tuple(
-                OptionNumbers(label, prob=share, prob_at_most=most)
-                for label, share, most in zip(
-                    sample.labels, shares, _compute_upper_bounds(outcome), strict=True
-                )
+                [
+                    OptionNumbers(label, prob=share, prob_at_most=most)
+                    for label, share, most in zip(
+                        sample.labels, shares, _compute_upper_bounds(outcome), strict=True
+                    )
+                ]
             ),
             mass=outcome.mass,
             margin=None if best is None or outcome.at_most else compute_margin(shares, best),
@@ -89,7 +91,7 @@ class LabelProbability:
         outcome = found[min(found)]
         if len(outcome.probs) != len(sample.labels):
             raise Unscorable(f"{len(outcome.probs)} probabilities for {len(sample.labels)} labels")
-        if any(prob != prob for prob in (*outcome.probs, *outcome.at_most)):
+        if any(map(math.isnan, outcome.probs)) or any(map(math.isnan, outcome.at_most)):
             raise Unscorable("a label's probability is not a number")
         return outcome
 

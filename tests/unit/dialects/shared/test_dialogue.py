@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import pytest
+
 from assay.core.prompt import Message, Role
-from assay.dialects.shared.dialogue import Dialogue, TemplateTurn
+from assay.dialects.shared.dialogue import Dialogue, RoleMarks, TemplateTurn
 from assay.dialects.shared.template import compile_template
 
 
@@ -95,3 +97,17 @@ def test_no_system_turn_of_a_chat_is_lost() -> None:
         Message("assistant", "4"),
         Message("user", "Read this.\nQ: 1+1=?"),
     )
+
+
+@pytest.mark.parametrize("marks", [None, RoleMarks("<s>", {"user": ("[", "]"), "assistant": ("(", ")")})])
+@pytest.mark.parametrize("chat", [False, True])
+def test_several_questions_can_follow_the_same_rendered_examples(marks: RoleMarks | None, chat: bool) -> None:
+    turns = [
+        TemplateTurn("system", compile_template("Solve.")),
+        TemplateTurn("user", compile_template("{q}")),
+    ]
+    talk = Dialogue([*turns, TemplateTurn("assistant", compile_template("= {answer}"))], "answer", marks)
+    examples = talk.render_examples([SHOT, QUESTION], chat=chat)
+    for question in (QUESTION, {"q": "3+3=?"}):
+        alone = talk.render_opening(question, [SHOT, QUESTION], chat=chat)
+        assert talk.render_after(examples, question) == alone

@@ -57,6 +57,25 @@ def test_leaks_are_seen_through_white_space_and_case() -> None:
     assert not pool(EVERY).has_same_question(sample(50))
 
 
+def test_only_samples_with_the_options_of_a_member_are_compared_by_question() -> None:
+    read: list[str] = []
+
+    def question(sample: Sample) -> str:
+        read.append(sample.id)
+        return "the same"
+
+    def sample_of(number: int, options: str) -> Sample:
+        return Sample(f"id{number}", {"o": options}, Origin("x"), targets=("yes",))
+
+    members = [sample_of(0, "a b"), sample_of(1, "c d")]
+    made = ShotPool(
+        members, 2, policy="first", seed=0, task="t", question=question, options=lambda s: s.fields["o"]
+    )
+    assert [shot.id for shot in made.shots(sample_of(2, "A  b"))] == ["id1"]
+    assert [shot.id for shot in made.shots(sample_of(3, "e f"))] == ["id0", "id1"]
+    assert read == ["id0", "id1", "id2"]
+
+
 def drawn_plainly(members: list[Sample], one: Sample, n: int, policy: ShotPolicy, seed: int) -> list[Sample]:
     """Return what a pool that holds every question as a text gives."""
 

@@ -242,6 +242,18 @@ def test_no_shots_left_is_the_prompt_of_a_run_without_shots(tmp_path: Path) -> N
             assert [r.ask for r in shown.requests(sample, shots=0)] == [r.ask for r in bare.requests(sample)]
 
 
+def test_a_sample_among_the_examples_changes_them_for_itself_alone(tmp_path: Path) -> None:
+    rows = [{"question": f"q{n}", "A": f"a{n}", "B": f"b{n}", "answer": "AB"[n % 2]} for n in range(6)]
+    path, shots = table(tmp_path, rows[2:], "test.csv"), table(tmp_path, rows[:4], "dev.csv")
+    task = compiled(path, methods=("prob",), shots=2, shots_from=shots).task
+    shown = [re.findall(r"q\d", str(task.requests(one)[0].ask.prompt)) for one in task.samples()]
+    assert shown == [["q0", "q1", f"q{n}"] for n in range(2, 6)]
+    path = table(tmp_path, [rows[4], rows[1], rows[5]], "mixed.csv")
+    task = compiled(path, methods=("prob",), shots=2, shots_from=shots).task
+    shown = [re.findall(r"q\d", str(task.requests(one)[0].ask.prompt)) for one in task.samples()]
+    assert shown == [["q0", "q1", "q4"], ["q0", "q2", "q1"], ["q0", "q1", "q5"]]
+
+
 def test_too_many_shots(tmp_path: Path) -> None:
     rows = [{"question": f"q{i}", "answer": "x"} for i in range(3)]
     with pytest.raises(AssayError, match=r"TABLE-013.*only 2 of 3 rows .*never its own example"):
@@ -469,3 +481,14 @@ def test_a_column_in_the_template_is_not_unused(tmp_path: Path) -> None:
     for template in ("{question} {hint}", "{{ question }} {{ hint }}"):
         one = compiled(table(tmp_path, rows), TableMeta(template=template))
         assert dict(one.facts).get("unused") == "note"
+
+
+def test_conversations_are_found_in_a_column_or_in_a_field_of_its_objects(tmp_path: Path) -> None:
+    turns = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
+    for row in (
+        {"talk": turns},
+        {"talk": {"messages": turns}},
+        {"talk": "a text", "talk.messages": turns},
+    ):
+        one = compiled(table(tmp_path, [row, row]), is_chat=True)
+        assert one.task.requests(next(one.task.samples()))[0].ask.prompt == (Message("user", "q"),)
