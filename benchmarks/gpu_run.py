@@ -262,7 +262,7 @@ def run_peer(
             kind, call, batches = "loglikelihood", lm.loglikelihood, [64]
             requests = list(asked[:PEER_REQUESTS])
         instances = [Instance(kind, {}, request, number) for number, request in enumerate(requests)]
-        call(instances[:64])
+        call(instances[: 4 if is_text else 64])
         for batch in batches if instances else ():
             lm.batch_size_per_gpu = batch
             began = time.perf_counter()
