@@ -11,7 +11,8 @@ def measure_compilations() -> None:
     """Record all further compilations of this process, if anything records now."""
     if get_recorder() is None:
         return
-    from torch._dynamo.callback import callback_handler
+    with measuring("import"):
+        from torch._dynamo.callback import callback_handler
 
     begun: list[AbstractContextManager[None]] = []
 
