@@ -42,8 +42,9 @@ def check_model_type(config: Mapping[str, Any], name: str, *, trust_remote_code:
     kind, own = config.get("model_type"), config.get("auto_map") or {}
     if not isinstance(kind, str) or (own and trust_remote_code):
         return
-    from transformers import __version__
-    from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
+    with measuring("import"):
+        from transformers import __version__
+        from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 
     if kind in CONFIG_MAPPING_NAMES:
         return

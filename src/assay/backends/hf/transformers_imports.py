@@ -63,11 +63,11 @@ def _find_nothing() -> bool:
 
 def _complete_modules(name: str, check: Callable[[], bool]) -> None:
     """Give modules that found no package the real check, and the function that they did not import."""
-    for module, content in list(sys.modules.items()):
-        if module.startswith("transformers.") and vars(content).get(name) is _find_nothing:
-            setattr(content, name, check)
+    for path, module in list(sys.modules.items()):
+        if path.partition(".")[0] == "transformers" and vars(module).get(name) is _find_nothing:
+            setattr(module, name, check)
             if check():
-                setattr(content, _POSTPONED[name][1], _import_when_called(*_POSTPONED[name]))
+                setattr(module, _POSTPONED[name][1], _import_when_called(*_POSTPONED[name]))
 
 
 def _import_when_called(package: str, name: str) -> Callable[..., Any]:
