@@ -33,7 +33,8 @@ def keep_bytecode() -> None:
 
     try:
         folder = cache_dir() / "bytecode" / digest(sorted(_list_installed()))
-    except RuntimeError:  # The user has no home folder.
+    except (OSError, RuntimeError):
+        # A folder of packages that cannot be listed, or a user without a home folder.
         return
     os.environ[_VARIABLE] = sys.pycache_prefix = str(folder)
 

@@ -89,15 +89,17 @@ def test_nothing_is_kept_if_all_files_have_one_date(package: Path) -> None:
     assert sys.pycache_prefix is None
 
 
-def test_a_missing_package_and_a_missing_home_are_no_errors(
-    monkeypatch: pytest.MonkeyPatch, package: Path
+@pytest.mark.parametrize("trouble", [RuntimeError("no home directory"), PermissionError(13, "denied")])
+def test_a_missing_package_and_unreadable_folders_are_no_errors(
+    monkeypatch: pytest.MonkeyPatch, package: Path, trouble: Exception
 ) -> None:
     def fail() -> Path:
-        raise RuntimeError("Could not determine home directory.")
+        raise trouble
 
     with monkeypatch.context() as patch:
         patch.setattr(bytecode, "cache_dir", fail)
         keep_bytecode()
+    assert sys.pycache_prefix is None
     package.unlink()
     package.parent.rmdir()
     keep_bytecode()
