@@ -4,6 +4,7 @@ The backend itself:
 - `backend`: the `Backend` that combines the files below; `arguments`: its model arguments
 - `loading`, `loaded_model`, `device_placement`, `gguf_header`, `embedded_model`: weights into memory
 - `weight_options`: quantised weights, several devices, adapters
+- `transformers_imports`: what is imported only when it is called
 Likelihoods:
 - `likelihood`, `row_scoring`: log-probabilities of chosen tokens, each row alone or packed
 - `prefix_tree`, `packed_forward`: compute a shared prefix once, pack sequences after it

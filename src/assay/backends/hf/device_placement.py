@@ -7,6 +7,7 @@ import sys
 from importlib import metadata
 
 from assay.backends.problems import load_error
+from assay.core.time_profile import measuring
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _MAX_MMAP_THRESHOLD = 32 << 20
@@ -19,7 +20,8 @@ def resolve_device(device: str) -> str:
     """Return the device that `auto` means on this machine."""
     if device != "auto" or _is_cpu_build():
         return "cpu" if device == "auto" else device
-    import torch
+    with measuring("import"):
+        import torch
 
     if torch.cuda.is_available():
         return "cuda"

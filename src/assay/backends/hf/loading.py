@@ -19,6 +19,7 @@ from assay.backends.hf.compiled_programs import keep_compiled_programs
 from assay.backends.hf.device_placement import check_device, keep_freed_memory
 from assay.backends.hf.gguf_header import read_header
 from assay.backends.hf.loaded_model import LoadedModel
+from assay.backends.hf.transformers_imports import import_transformers
 from assay.backends.hf.weight_options import AS_STORED, WeightOptions
 from assay.backends.local.hub_problems import remote_code_error
 from assay.backends.problems import load_error, out_of_memory_error
@@ -41,8 +42,9 @@ def check_model_type(config: Mapping[str, Any], name: str, *, trust_remote_code:
     kind, own = config.get("model_type"), config.get("auto_map") or {}
     if not isinstance(kind, str) or (own and trust_remote_code):
         return
-    from transformers import __version__
-    from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
+    with measuring("import"):
+        from transformers import __version__
+        from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 
     if kind in CONFIG_MAPPING_NAMES:
         return
@@ -62,8 +64,8 @@ def check_model_type(config: Mapping[str, Any], name: str, *, trust_remote_code:
 def load_tokenizer(source: Path, *, chat_template: str | None = None, trust_remote_code: bool = False) -> Any:
     """Return the tokenizer of a folder or a GGUF file."""
     with _silencing_loaders(), _wrapping_errors(f"the tokenizer of {source} does not load"):
-        with measuring("import"):
-            from transformers import AutoTokenizer, PreTrainedTokenizerFast
+        import_transformers()
+        from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
         if source.suffix == ".gguf":
             with _silencing_gguf_loader():
@@ -104,9 +106,8 @@ def load_model(
     weights: WeightOptions = AS_STORED,
 ) -> LoadedModel:
     """Return the model in a folder or a GGUF file, loaded and checked; `media` are those it accepts."""
-    with measuring("import"):
-        import torch
-        import transformers.modeling_utils  # noqa: F401 - by far the slowest part of transformers
+    import_transformers()
+    import torch
 
     check_device(device)
     if device == "cpu":
@@ -317,7 +318,8 @@ def _compute_separately(body: Any, head: Any, ids: Any) -> Any:
 @contextmanager
 def _silencing_loaders() -> Iterator[None]:
     """Suppress progress bars and advice of loaders; errors are still raised."""
-    from transformers.utils import logging
+    with measuring("import"):
+        from transformers.utils import logging
 
     level, had_bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()

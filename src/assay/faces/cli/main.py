@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NoReturn, TextIO
 
 import click
 
+from assay.app.bytecode import keep_bytecode
 from assay.core.download_listeners import reporting_downloads
 from assay.faces.cli.lazy import Command, LazyGroup
 
@@ -130,6 +131,7 @@ STOPPED = 130
 
 def run_process() -> None:
     """Run the command line as a whole process, and end it as soon as everything is written."""
+    keep_bytecode()
     try:
         main()
     except SystemExit as ended:
