@@ -48,9 +48,9 @@ class Replacement(NamedTuple):
 class FusedPieces:
     """The parts of a model that have a faster form."""
 
-    def __init__(self, model: Any) -> None:
-        """Find them. Weights of projections that become one move together in memory; they stay the same."""
-        self._projections = list(_merge_projections(model))
+    def __init__(self, model: Any, *, merges: bool) -> None:
+        """Find them. With `merges`, weights of projections of the same input move together in memory."""
+        self._projections = list(_merge_projections(model)) if merges else []
         self._replacements = [
             *_find_norms(model),
             *_find_rotations(model),

@@ -30,6 +30,8 @@ class LoadedModel:
     """Whether it has a state from token to token that padding before a row would change."""
     is_spread: bool = False
     """Whether its layers are on several devices."""
+    is_passed: bool = False
+    """Whether it belongs to the calling program: its weights must stay where they are in memory."""
     shares: bool = False
     """Whether its attention reads a shared prefix itself (see shared_attention)."""
     pieces: FusedPieces | None = None

@@ -133,7 +133,9 @@ def load_model(
 def inspect_passed_model(model: Any, name: str) -> LoadedModel:
     """Return a model that is already in memory, checked."""
     with _wrapping_errors(f"{name} cannot be evaluated"):
-        return _inspect_model(model, model.get_input_embeddings().weight.device)
+        loaded = _inspect_model(model, model.get_input_embeddings().weight.device)
+        loaded.is_passed = True
+        return loaded
 
 
 def load_encoder(folder: Path) -> Any:

@@ -278,7 +278,7 @@ def _enable_pieces(loaded: LoadedModel) -> bool:
     """Use the faster forms of the model's parts too, on a GPU."""
     if not loaded.has_kernels or not _enable_shared(loaded):
         return False
-    loaded.pieces = FusedPieces(loaded.model)
+    loaded.pieces = FusedPieces(loaded.model, merges=not loaded.is_passed)
     return True
 
 

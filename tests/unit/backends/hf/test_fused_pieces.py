@@ -17,6 +17,7 @@ from assay.backends.hf.fused_kernels import gate, normalize, rotate
 from assay.backends.hf.fused_pieces import FusedPieces
 from assay.backends.hf.loaded_model import LoadedModel
 from assay.backends.hf.loading import inspect_passed_model
+from assay.backends.hf.row_scoring import prepare_packing
 from assay.backends.hf.shared_attention import enable_shared_attention
 from assay.backends.hf.step_graphs import DirectSteps
 
@@ -93,7 +94,7 @@ def test_the_gate_kernel_gives_the_formula() -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_rows_with_faster_pieces_give_the_plain_logits(family: str) -> None:
     loaded = make_model(family)
-    loaded.pieces = FusedPieces(loaded.model)
+    loaded.pieces = FusedPieces(loaded.model, merges=True)
     assert _measure_distance(loaded, DecodingWay(splits=True), DirectSteps()) < 1e-4
 
 
@@ -109,7 +110,7 @@ def test_rows_with_faster_pieces_give_the_plain_logits(family: str) -> None:
     ],
 )
 def test_pieces_are_replaced_where_they_fit(family: str, replaced: dict[str, int]) -> None:
-    pieces = FusedPieces(make_model(family).model)
+    pieces = FusedPieces(make_model(family).model, merges=True)
     counts: dict[str, int] = {}
     for one in pieces._replacements:
         name = type(one.owner).__name__ if one.name == "forward" else one.name
@@ -125,7 +126,7 @@ def test_a_model_is_its_own_again_after_the_block() -> None:
     own = modeling_llama.apply_rotary_pos_emb
     with torch.inference_mode():
         before = loaded.model(ids).logits
-        pieces = FusedPieces(loaded.model)
+        pieces = FusedPieces(loaded.model, merges=True)
         with pieces.using():
             assert modeling_llama.apply_rotary_pos_emb is not own
             assert torch.allclose(loaded.model(ids).logits, before, atol=1e-5)
@@ -138,7 +139,7 @@ def test_a_model_is_its_own_again_after_the_block() -> None:
 def test_weights_keep_their_values_and_become_views_of_one_tensor() -> None:
     loaded = make_model("qwen2")
     before = {name: weight.clone() for name, weight in loaded.model.state_dict().items()}
-    FusedPieces(loaded.model)
+    FusedPieces(loaded.model, merges=True)
     after = loaded.model.state_dict()
     assert all(torch.equal(before[name], after[name]) for name in before)
     attention = loaded.model.model.layers[0].self_attn
@@ -147,6 +148,16 @@ def test_weights_keep_their_values_and_become_views_of_one_tensor() -> None:
         for name in ("q_proj", "k_proj", "v_proj")
     }
     assert len(stored) == 1
+
+
+def test_weights_of_a_passed_model_stay_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others may refer to them: an optimizer, or a file that is written from their memory."""
+    monkeypatch.setattr(LoadedModel, "has_kernels", True)
+    loaded = make_model("llama")  # as a calling program passes it
+    before = {name: weight.data_ptr() for name, weight in loaded.model.named_parameters()}
+    assert prepare_packing(loaded).packs
+    assert loaded.pieces is not None
+    assert before == {name: weight.data_ptr() for name, weight in loaded.model.named_parameters()}
 
 
 @pytest.mark.parametrize("kind", ["an adapter", "a hook", "different types"])
@@ -161,12 +172,12 @@ def test_projections_that_are_not_plain_stay_separate(kind: str) -> None:
                 linear.register_forward_hook(lambda _module, _given, out: out)
             else:
                 linear.to(torch.float64)
-    assert not FusedPieces(loaded.model)._projections
+    assert not FusedPieces(loaded.model, merges=True)._projections
 
 
 @pytest.mark.parametrize("family", ["llama", "qwen3", "gemma", "olmo2"])
 def test_half_precision_is_rounded_where_the_model_rounds(family: str) -> None:
     loaded = make_model(family, dtype=torch.float16)  # Triton's interpreter rounds bfloat16 down.
     plain = _measure_distance(loaded, DecodingWay(splits=True), DirectSteps())
-    loaded.pieces = FusedPieces(loaded.model)
+    loaded.pieces = FusedPieces(loaded.model, merges=True)
     assert _measure_distance(loaded, DecodingWay(splits=True), DirectSteps()) < 1.2 * plain + 1e-3
