@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.backends.hf.batching import is_out_of_memory
-from assay.backends.hf.compiled_programs import keep_compiled_programs
+from assay.backends.hf.compiled_programs import prepare_kernels
 from assay.backends.hf.device_placement import check_device, keep_freed_memory
 from assay.backends.hf.gguf_header import read_header
 from assay.backends.hf.loaded_model import LoadedModel
@@ -113,7 +113,7 @@ def load_model(
     if device == "cpu":
         keep_freed_memory()
     else:
-        keep_compiled_programs()
+        prepare_kernels(device)
     with _silencing_loaders(), _wrapping_errors(f"{source} does not load"):
         more = weights.options(device, getattr(torch, dtype))
         more |= {"attn_implementation": attn} if attn else {}

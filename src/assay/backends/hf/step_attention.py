@@ -32,26 +32,27 @@ def attend_step(
     slots, groups, heads, size = query.shape
     out = torch.empty(query.shape, dtype=query.dtype, device=query.device)
     before, total = (out, n_columns) if far is None else far
-    gpu_kernels.attend_step[(slots, groups)](
-        query,
-        keys,
-        values,
-        n_columns,
-        before,
-        total,
-        out,
-        scale,
-        *query.stride()[:3],
-        *keys.stride()[:3],
-        *values.stride()[:3],
-        *before.stride()[:3],
-        *(total.stride()[:3] if far is not None else (0, 0, 0)),
-        *out.stride()[:3],
-        heads=heads,
-        heads_width=max(LEAST_HEADS, round_up_to_power(heads)),
-        size=size,
-        size_width=max(16, round_up_to_power(size)),
-        block=BLOCK,
-        has_far=far is not None,
-    )
+    with torch.cuda.device_of(query):
+        gpu_kernels.attend_step[(slots, groups)](
+            query,
+            keys,
+            values,
+            n_columns,
+            before,
+            total,
+            out,
+            scale,
+            *query.stride()[:3],
+            *keys.stride()[:3],
+            *values.stride()[:3],
+            *before.stride()[:3],
+            *(total.stride()[:3] if far is not None else (0, 0, 0)),
+            *out.stride()[:3],
+            heads=heads,
+            heads_width=max(LEAST_HEADS, round_up_to_power(heads)),
+            size=size,
+            size_width=max(16, round_up_to_power(size)),
+            block=BLOCK,
+            has_far=far is not None,
+        )
     return out

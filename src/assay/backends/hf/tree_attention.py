@@ -104,25 +104,26 @@ def attend_trees(
     tile = choose_tile(width, query.dtype.itemsize, find_fast_memory(query.device))
     tables = trees.build_tables(tile)
     out = torch.empty((1, n_tokens, heads, size), dtype=query.dtype, device=query.device)
-    gpu_kernels.attend_trees[(-(-n_tokens // tile.queries), heads)](
-        query,
-        *(keys, values, prefix_keys, prefix_values),
-        out,
-        *(trees.ends, tables.order, tables.n_every, tables.n_some),
-        scale * 1.4426950408889634,  # Powers of 2 are faster than those of e.
-        *(part.stride(n) for part in (query, keys, values, prefix_keys, prefix_values) for n in (1, 2)),
-        tables.order.stride(0),
-        n_tokens,
-        0 if prefix is None else prefix_keys.shape[2],
-        heads=heads,
-        per_group=heads // keys.shape[1],
-        size=size,
-        width=width,
-        block_queries=tile.queries,
-        block_keys=tile.keys,
-        num_warps=tile.warps,
-        num_stages=tile.stages,
-    )
+    with torch.cuda.device_of(query):
+        gpu_kernels.attend_trees[(-(-n_tokens // tile.queries), heads)](
+            query,
+            *(keys, values, prefix_keys, prefix_values),
+            out,
+            *(trees.ends, tables.order, tables.n_every, tables.n_some),
+            scale * 1.4426950408889634,  # Powers of 2 are faster than those of e.
+            *(part.stride(n) for part in (query, keys, values, prefix_keys, prefix_values) for n in (1, 2)),
+            tables.order.stride(0),
+            n_tokens,
+            0 if prefix is None else prefix_keys.shape[2],
+            heads=heads,
+            per_group=heads // keys.shape[1],
+            size=size,
+            width=width,
+            block_queries=tile.queries,
+            block_keys=tile.keys,
+            num_warps=tile.warps,
+            num_stages=tile.stages,
+        )
     return out
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from assay.backends.hf import compile_timing
-from assay.backends.hf.compiled_programs import keep_compiled_programs
+from assay.backends.hf.compiled_programs import prepare_kernels
 from assay.backends.hf.work_counters import Counters
 from assay.core.time_profile import recording_time
 
@@ -20,13 +20,13 @@ def _restored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_compiled_kernels_stay_in_the_cache_folder(tmp_path: Path) -> None:
-    keep_compiled_programs()
+    prepare_kernels("cpu")
     assert Path(os.environ["TRITON_CACHE_DIR"]).is_relative_to(tmp_path)
 
 
 def test_the_users_own_folder_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRITON_CACHE_DIR", "/mine")
-    keep_compiled_programs()
+    prepare_kernels("cpu")
     assert os.environ["TRITON_CACHE_DIR"] == "/mine"
 
 
