@@ -206,7 +206,8 @@ def read_rows(
         logits = (picked if head is None else head(picked)).float()
         lengths = [len(row) for row in rows]
         if splits:
-            layers = [(_unpack(k, lengths), _unpack(v, lengths)) for k, v in cache.own]
+            places = _find_places(lengths, loaded.device)
+            layers = [(_unpack(k, places, lengths), _unpack(v, places, lengths)) for k, v in cache.own]
         else:
             # The prefix's keys and values precede those of every row.
             begin = len(prefix.ids)
@@ -214,13 +215,23 @@ def read_rows(
     return ReadRows(layers, lengths, logits)
 
 
-def _unpack(packed: Any, lengths: Sequence[int]) -> Any:
-    """Return [rows, heads, columns, size] of rows that are concatenated in one."""
+def _find_places(lengths: Sequence[int], device: Any) -> tuple[Any, Any]:
+    """Return for each token of rows that are concatenated in one its row and its column."""
+    import torch
+
+    sizes = torch.tensor(lengths)
+    rows = torch.arange(len(lengths)).repeat_interleave(sizes)
+    columns = torch.arange(len(rows)) - (sizes.cumsum(0) - sizes)[rows]
+    return send_to_device(rows, device), send_to_device(columns, device)
+
+
+def _unpack(packed: Any, places: tuple[Any, Any], lengths: Sequence[int]) -> Any:
+    """Return [rows, heads, columns, size] of rows that are concatenated in one, by one operation."""
     _, heads, _, size = packed.shape
-    rows = packed.new_zeros((len(lengths), heads, max(lengths), size))
-    for row, part in zip(rows, packed[0].split(list(lengths), dim=1), strict=True):
-        row[:, : part.shape[1]] = part
-    return rows
+    unpacked = packed.new_zeros((len(lengths), heads, max(lengths), size))
+    rows, columns = places
+    unpacked[rows, :, columns] = packed[0].transpose(0, 1)
+    return unpacked
 
 
 def count_padding(lengths: Sequence[int]) -> int:
