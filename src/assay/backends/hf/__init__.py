@@ -11,7 +11,8 @@ Likelihoods:
 Attention and kernels:
 - `shared_attention`: attention in two parts, over a shared prefix and over a row's own tokens
 - `tree_attention`, `step_attention`: the same on a GPU, for packed sequences and for generation steps
-- `fused_pieces`, `fused_kernels`: faster forms of a model's norms, rotations, gates and projections
+- `fused_pieces`, `fused_rotations`, `fused_kernels`: faster forms of a model's norms, rotations, gates and
+  projections
 - `gpu_kernels`: the kernels; `compiled_programs`, `compile_timing`: where they are kept, and how many
 Generation:
 - `generation`, `batch_generation`: the decode loop over a batch that stays full

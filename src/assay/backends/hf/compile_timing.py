@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from contextlib import AbstractContextManager
 
 from assay.core.time_profile import measuring
 
-_open: list[AbstractContextManager[None]] = []
+_open = threading.local()
 _n_compiled = 0
 
 
@@ -17,8 +18,10 @@ def count_compilations() -> int:
 
 def watch_compilations() -> None:
     """Count and record all further compilations of this process."""
-    from triton import knobs  # Of Triton 3.4 and newer.
-
+    try:
+        from triton import knobs
+    except ImportError:  # Older than Triton 3.4: there is nothing to watch.
+        return
     if knobs.runtime.jit_cache_hook is None:
         knobs.runtime.jit_cache_hook = _begin
         knobs.runtime.jit_post_compile_hook = _end
@@ -28,10 +31,12 @@ def _begin(**_: object) -> None:
     global _n_compiled
     _n_compiled += 1
     _end()  # If the one before has failed.
-    _open.append(measuring("compile"))
-    _open[-1].__enter__()
+    block: AbstractContextManager[None] = measuring("compile")
+    block.__enter__()
+    _open.block = block
 
 
 def _end(**_: object) -> None:
-    while _open:
-        _open.pop().__exit__(None, None, None)
+    block = _open.__dict__.pop("block", None)
+    if block is not None:
+        block.__exit__(None, None, None)

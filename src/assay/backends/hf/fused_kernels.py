@@ -28,7 +28,7 @@ def normalize(states: Any, weight: Any, eps: float, *, rounds_first: bool, offse
 
     from assay.backends.hf.gpu_kernels import normalize_rows
 
-    rows = states.reshape(-1, states.shape[-1])
+    rows = _flatten(states)
     out = rows.new_empty(rows.shape)
     with torch.cuda.device_of(rows):
         normalize_rows[(len(rows),)](
@@ -83,12 +83,18 @@ def gate(both: Any) -> Any:
     from assay.backends.hf.gpu_kernels import gate_rows
 
     *shape, width = both.shape
-    rows = both.reshape(-1, width)
+    rows = _flatten(both)
     out = both.new_empty((*shape, width // 2))
     grid = len(rows), -(-width // 2 // _GATE_BLOCK)
     with torch.cuda.device_of(rows):
         gate_rows[grid](rows, out, rows.stride(0), width=width // 2, block=_GATE_BLOCK)
     return out
+
+
+def _flatten(states: Any) -> Any:
+    """Return [rows, size], where the numbers of a row are adjacent."""
+    rows = states.reshape(-1, states.shape[-1])
+    return rows if rows.stride(1) == 1 else rows.contiguous()
 
 
 def round_up_to_power(number: int) -> int:

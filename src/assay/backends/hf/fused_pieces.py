@@ -15,9 +15,8 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from assay.backends.hf.fused_kernels import gate, normalize, rotate
+from assay.backends.hf.fused_rotations import ROTATION, using_rotations
 
-_ROTATION = "apply_rotary_pos_emb"
-"""The name of the function that rotates queries and keys, in the files of nearly all families."""
 _SIBLINGS = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"))
 """Names of projections that read the same input."""
 _FP32_TOLERANCE = 1e-5
@@ -37,11 +36,9 @@ _NORM_FORMS = (NormForm(True, 0.0), NormForm(False, 0.0), NormForm(False, 1.0))
 
 
 class Replacement(NamedTuple):
-    """A function of a model's code, and what replaces it."""
+    """A module of a model, and what its forward becomes."""
 
     owner: Any
-    """A module of the model, or a module of Python."""
-    name: str
     function: Callable[..., Any]
 
 
@@ -50,30 +47,26 @@ class FusedPieces:
 
     def __init__(self, model: Any, *, merges: bool) -> None:
         """Find them. With `merges`, weights of projections of the same input move together in memory."""
-        self._projections = list(_merge_projections(model)) if merges else []
+        projections = list(_merge_projections(model)) if merges else []
+        self._rotations = frozenset(_find_rotations(model))
         self._replacements = [
             *_find_norms(model),
-            *_find_rotations(model),
-            *(one for merged in self._projections for one in merged.replacements()),
-            *_find_gates(self._projections),
+            *(one for merged in projections for one in merged.replacements()),
+            *_find_gates(projections),
         ]
 
     @contextmanager
     def using(self) -> Iterator[None]:
         """Let the model use the faster forms inside the block."""
-        before = [(one, vars(one.owner).get(one.name)) for one in self._replacements]
-        for one in self._replacements:
-            setattr(one.owner, one.name, one.function)
         try:
-            yield
+            for module, forward in self._replacements:
+                module.forward = forward
+            with using_rotations(self._rotations):
+                yield
         finally:
-            for one, own in before:
-                if own is None:
-                    delattr(one.owner, one.name)
-                else:
-                    setattr(one.owner, one.name, own)
-            for merged in self._projections:
-                merged.forget()
+            # Only modules without a forward of their own are replaced.
+            for module, _ in self._replacements:
+                vars(module).pop("forward", None)
 
 
 class MergedProjections:
@@ -87,8 +80,8 @@ class MergedProjections:
         self._weight = _move_together([linear.weight for linear in linears])
         biases = [linear.bias for linear in linears]
         self._bias = None if biases[0] is None else _move_together(biases)
-        self._latest: tuple[Any, Sequence[Any]] | None = None
-        """The latest input, and the results of all projections of it."""
+        self._latest: tuple[Any, dict[int, Any]] | None = None
+        """The latest input, and the results of the projections that have not read theirs yet."""
 
     def compute(self, states: Any) -> Any:
         """Return the results, one after the other."""
@@ -99,17 +92,17 @@ class MergedProjections:
     def replacements(self) -> Iterator[Replacement]:
         """Yield what replaces each linear layer."""
         for number, linear in enumerate(self._linears):
-            yield Replacement(linear, "forward", self._replace(number))
-
-    def forget(self) -> None:
-        """Release the latest input and its results."""
-        self._latest = None
+            yield Replacement(linear, self._replace(number))
 
     def _replace(self, number: int) -> Callable[[Any], Any]:
         def forward(states: Any) -> Any:
-            if self._latest is None or self._latest[0] is not states:
-                self._latest = states, self.compute(states).split(self._sizes, dim=-1)
-            return self._latest[1][number]
+            latest, results = self._latest or (None, {})
+            if latest is not states or number not in results:
+                results = dict(enumerate(self.compute(states).split(self._sizes, dim=-1)))
+            result = results.pop(number)
+            # Released with the last result: activations of all layers together do not fit into memory.
+            self._latest = (states, results) if results else None
+            return result
 
         return forward
 
@@ -127,10 +120,16 @@ def _move_together(parameters: Sequence[Any]) -> Any:
 
 def _merge_projections(model: Any) -> Iterator[MergedProjections]:
     """Merge the projections that read the same input, where they are plain linear layers."""
+    merged: set[Any] = set()
     for parent in model.modules():
         for names in _SIBLINGS:
-            linears = [getattr(parent, name, None) for name in names]
-            if all(map(_is_plain_linear, linears)) and len({_kind(linear) for linear in linears}) == 1:
+            linears: list[Any] = [getattr(parent, name, None) for name in names]
+            if not all(map(_is_plain_linear, linears)) or len({_kind(linear) for linear in linears}) > 1:
+                continue
+            weights = {linear.weight for linear in linears}
+            # Some models share weights between layers.
+            if len(weights) == len(linears) and merged.isdisjoint(weights):
+                merged |= weights
                 yield MergedProjections(parent, linears)
 
 
@@ -138,7 +137,12 @@ def _is_plain_linear(module: Any) -> bool:
     """Return whether a module is torch's own linear layer, without quantization, adapter or hook."""
     import torch
 
-    return type(module) is torch.nn.Linear and "forward" not in vars(module) and not module._forward_hooks
+    return type(module) is torch.nn.Linear and type(module.weight.data) is torch.Tensor and _is_own(module)
+
+
+def _is_own(module: Any) -> bool:
+    """Return whether only a module's own code decides what it computes."""
+    return not ("forward" in vars(module) or module._forward_hooks or module._forward_pre_hooks)
 
 
 def _kind(linear: Any) -> tuple[Any, ...]:
@@ -156,13 +160,14 @@ def _find_norms(model: Any) -> Iterator[Replacement]:
             "RMSNorm" not in type(module).__name__
             or not isinstance(eps, float)
             or [*parameters] != ["weight"]
+            or not _is_own(module)
         ):
             continue
         kind = type(module), eps, len(module.weight)
         if kind not in forms:
             forms[kind] = _find_norm_form(module, eps)
         if (form := forms[kind]) is not None:
-            yield Replacement(module, "forward", _fuse_norm(module.weight, eps, form))
+            yield Replacement(module, _fuse_norm(module.weight, eps, form))
 
 
 def _fuse_norm(weight: Any, eps: float, form: NormForm) -> Callable[[Any], Any]:
@@ -176,7 +181,10 @@ def _find_norm_form(module: Any, eps: float) -> NormForm | None:
     """Return the form of a norm; tried with random weights, since many models have only ones."""
     import torch
 
-    weight, states = _draw(module.weight, module.weight.shape, (3, *module.weight.shape))
+    weight, states = _draw(module.weight, module.weight.shape, (4, *module.weight.shape))
+    # Small numbers show where eps is added.
+    states[0] *= 1e-3
+    states[1] *= 30
 
     def own(states: Any) -> Any:
         return torch.func.functional_call(module, {"weight": weight}, (states,))
@@ -186,45 +194,29 @@ def _find_norm_form(module: Any, eps: float) -> NormForm | None:
     return best if distances[best] <= _tolerance(states) else None
 
 
-def _find_rotations(model: Any) -> Iterator[Replacement]:
-    """Yield the functions that rotate queries and keys as Llama's does."""
+def _find_rotations(model: Any) -> Iterator[Any]:
+    """Yield the modules of Python whose function rotates queries and keys as Llama's does."""
     sizes: dict[Any, int] = {}
     for module in model.modules():
         owner, size = sys.modules[type(module).__module__], getattr(module, "head_dim", None)
-        if hasattr(owner, _ROTATION) and isinstance(size, int) and size % 2 == 0:
+        if hasattr(owner, ROTATION) and isinstance(size, int) and size % 2 == 0:
             sizes[owner] = size
     for owner, size in sizes.items():
-        own = getattr(owner, _ROTATION)
         given = _draw(model, (2, 4, 3, size), (2, 2, 3, size), (2, 3, size), (2, 3, size))
-        if _is_close(own, rotate, *given):
-            yield Replacement(owner, _ROTATION, _fuse_rotation(own))
-
-
-def _fuse_rotation(own: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a rotation that uses the kernel where it fits, and otherwise the family's own function."""
-
-    def rotate_fast(query: Any, key: Any, cos: Any, sin: Any, *more: Any, **options: Any) -> Any:
-        fits = not more and not options and query.dim() == 4 and cos.shape[1:] == query.shape[2:]
-        if not fits or len(cos) not in (1, len(query)) or cos.stride() != sin.stride():
-            return own(query, key, cos, sin, *more, **options)
-        return rotate(query, key, cos, sin)
-
-    return rotate_fast
+        if _is_close(getattr(owner, ROTATION), rotate, *given):
+            yield owner
 
 
 def _find_gates(projections: Sequence[MergedProjections]) -> Iterator[Replacement]:
     """Yield the feed-forward parts whose output is down(silu(gate) * up)."""
-    is_same: dict[type, bool] = {}
     for merged in projections:
         parent = merged.parent
         if not hasattr(parent, "gate_proj") or not hasattr(parent, "down_proj"):
             continue
-        weight, kind = parent.gate_proj.weight, type(parent)
-        fused = _fuse_gate(merged, parent.down_proj)
-        if kind not in is_same:
-            is_same[kind] = _is_close(parent, fused, *_draw(weight, (3, 1, weight.shape[1])))
-        if is_same[kind]:
-            yield Replacement(parent, "forward", fused)
+        weight, fused = parent.gate_proj.weight, _fuse_gate(merged, parent.down_proj)
+        states = _draw(weight, (3, 1, weight.shape[1]))
+        if all(map(_is_own, parent.modules())) and _is_close(parent, fused, *states):
+            yield Replacement(parent, fused)
 
 
 def _fuse_gate(merged: MergedProjections, down: Any) -> Callable[[Any], Any]:
@@ -259,7 +251,10 @@ def _measure(own: Callable[..., Any], fused: Callable[..., Any], *given: Any) ->
     parts = [result if isinstance(result, tuple) else (result,) for result in results]
     if [part.shape for part in parts[0]] != [part.shape for part in parts[1]]:
         return math.inf
-    return max(float((one - other).abs().max() / one.abs().max()) for one, other in zip(*parts, strict=True))
+    differences = [
+        float((one - other).abs().max() / one.abs().max()) for one, other in zip(*parts, strict=True)
+    ]
+    return max(differences) if all(map(math.isfinite, differences)) else math.inf
 
 
 def _tolerance(numbers: Any) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-_CHANGING_STRIDES = [
+_CHANGING = [
     *(f"{name}_{part}" for name in ("query", "key", "new_query", "new_key") for part in ("row", "head")),
     "angle_row",
     "n_tokens",
@@ -34,7 +34,7 @@ def normalize_rows(  # type: ignore[no-untyped-def]
     tl.store(out + row * width + at, (numbers * factor).to(kind), mask=is_used)
 
 
-@triton.jit(do_not_specialize=_CHANGING_STRIDES)  # type: ignore[untyped-decorator]
+@triton.jit(do_not_specialize=_CHANGING)  # type: ignore[untyped-decorator]
 def rotate_heads(  # type: ignore[no-untyped-def]
     query, key, new_query, new_key,
     query_row, query_head, query_token, key_row, key_head, key_token,
@@ -87,19 +87,19 @@ def gate_rows(  # type: ignore[no-untyped-def]
 
 @triton.jit  # type: ignore[untyped-decorator]
 def read_block(  # type: ignore[no-untyped-def]
-    asked, keys, values, is_read, sees, scale, highest, total, weighed, is_whole: tl.constexpr
+    queries, keys, values, is_read, is_visible, scale, highest, total, weighted, is_whole: tl.constexpr
 ):
     """Continue the softmax with one block of keys and values."""
     key = tl.load(keys, mask=is_read, other=0.0)
-    scores = tl.dot(asked, tl.trans(key), input_precision="ieee") * scale
+    scores = tl.dot(queries, tl.trans(key), input_precision="ieee") * scale
     if not is_whole:
-        scores = tl.where(sees, scores, float("-inf"))
+        scores = tl.where(is_visible, scores, float("-inf"))
     higher = tl.maximum(highest, tl.max(scores, 1))
     weights = tl.exp2(scores - higher[:, None])
     shrink = tl.exp2(highest - higher)
     value = tl.load(values, mask=is_read, other=0.0)
-    weighed = tl.dot(weights.to(value.dtype), value, weighed * shrink[:, None], input_precision="ieee")
-    return higher, total * shrink + tl.sum(weights, 1), weighed
+    weighted = tl.dot(weights.to(value.dtype), value, weighted * shrink[:, None], input_precision="ieee")
+    return higher, total * shrink + tl.sum(weights, 1), weighted
 
 
 @triton.jit(do_not_specialize=["order_row", "n_tokens", "n_prefix"])  # type: ignore[untyped-decorator]
@@ -118,11 +118,11 @@ def attend_trees(  # type: ignore[no-untyped-def]
     at, column = tl.arange(0, width), tl.arange(0, block_keys)
     is_used = (row < n_tokens)[:, None] & (at < size)[None, :]
     query += head.to(tl.int64) * query_head
-    asked = tl.load(query + row[:, None].to(tl.int64) * query_row + at[None, :], mask=is_used, other=0.0)
-    # Finite, so that a block in which a token sees nothing changes nothing.
+    queries = tl.load(query + row[:, None].to(tl.int64) * query_row + at[None, :], mask=is_used, other=0.0)
+    # Finite, so that a block in which a token is_visible nothing changes nothing.
     highest = tl.full([block_queries], -1.0e30, tl.float32)
     total = tl.zeros([block_queries], tl.float32)
-    weighed = tl.zeros([block_queries, width], tl.float32)
+    weighted = tl.zeros([block_queries, width], tl.float32)
     keys += group * keys_group + at[None, :]
     values += group * values_group + at[None, :]
     prefix_keys += group * prefix_keys_group + at[None, :]
@@ -135,30 +135,30 @@ def attend_trees(  # type: ignore[no-untyped-def]
     for begin in range(0, n_prefix, block_keys):
         place = begin + column
         is_place = place < n_prefix
-        highest, total, weighed = read_block(
-            asked, prefix_keys + place[:, None] * prefix_keys_row,
+        highest, total, weighted = read_block(
+            queries, prefix_keys + place[:, None] * prefix_keys_row,
             prefix_values + place[:, None] * prefix_values_row, is_place[:, None] & is_part,
-            is_place[None, :], scale, highest, total, weighed, is_whole=False,
+            is_place[None, :], scale, highest, total, weighted, is_whole=False,
         )  # fmt: skip
     for number in range(0, n_blocks):
         place = (tl.load(order + number) * block_keys + column).to(tl.int64)
-        highest, total, weighed = read_block(
-            asked, keys + place[:, None] * keys_row, values + place[:, None] * values_row, is_part,
-            is_part, scale, highest, total, weighed, is_whole=True,
+        highest, total, weighted = read_block(
+            queries, keys + place[:, None] * keys_row, values + place[:, None] * values_row, is_part,
+            is_part, scale, highest, total, weighted, is_whole=True,
         )  # fmt: skip
     for number in range(n_blocks, n_all):
         place = tl.load(order + number) * block_keys + column
         is_place = place < n_tokens
         end = tl.load(ends + place, mask=is_place, other=0)
         place = place.to(tl.int64)
-        highest, total, weighed = read_block(
-            asked, keys + place[:, None] * keys_row, values + place[:, None] * values_row,
+        highest, total, weighted = read_block(
+            queries, keys + place[:, None] * keys_row, values + place[:, None] * values_row,
             is_place[:, None] & is_part, (place[None, :] <= row[:, None]) & (row[:, None] < end[None, :]),
-            scale, highest, total, weighed, is_whole=False,
+            scale, highest, total, weighted, is_whole=False,
         )  # fmt: skip
-    # Lines after the last token see nothing, and are not stored.
+    # Lines after the last token have no weights, and are not stored.
     total = tl.where(total > 0, total, 1.0)
-    result = (weighed / total[:, None]).to(out.dtype.element_ty)
+    result = (weighted / total[:, None]).to(out.dtype.element_ty)
     out += (row[:, None].to(tl.int64) * heads + head) * size + at[None, :]
     tl.store(out, result, mask=is_used)
 
@@ -181,17 +181,17 @@ def attend_step(  # type: ignore[no-untyped-def]
     is_head = head < heads
     is_used = is_head[:, None] & (at < size)[None, :]
     query += slot * query_slot + group * query_group
-    asked = tl.load(query + head[:, None] * query_head + at[None, :], mask=is_used, other=0.0)
+    queries = tl.load(query + head[:, None] * query_head + at[None, :], mask=is_used, other=0.0)
     if has_far:
         far += slot * far_slot + group * far_group
         far_total += slot * total_slot + group * total_group
         highest = tl.load(far_total + head * total_head, mask=is_head, other=0.0).to(tl.float32)
-        weighed = tl.load(far + head[:, None] * far_head + at[None, :], mask=is_used, other=0.0)
-        weighed = weighed.to(tl.float32)
+        weighted = tl.load(far + head[:, None] * far_head + at[None, :], mask=is_used, other=0.0)
+        weighted = weighted.to(tl.float32)
         total = tl.full([heads_width], 1.0, tl.float32)
     else:
         highest = tl.full([heads_width], float("-inf"), tl.float32)
-        weighed = tl.zeros([heads_width, size_width], tl.float32)
+        weighted = tl.zeros([heads_width, size_width], tl.float32)
         total = tl.zeros([heads_width], tl.float32)
     keys += slot * keys_slot + group * keys_group
     values += slot * values_slot + group * values_group
@@ -201,7 +201,7 @@ def attend_step(  # type: ignore[no-untyped-def]
         is_column = place < n
         is_read = is_column[:, None] & (at < size)[None, :]
         key = tl.load(keys + place[:, None] * keys_column + at[None, :], mask=is_read, other=0.0)
-        scores = tl.dot(asked, tl.trans(key), input_precision="ieee") * scale
+        scores = tl.dot(queries, tl.trans(key), input_precision="ieee") * scale
         scores = tl.where(is_column[None, :], scores, float("-inf"))
         higher = tl.maximum(highest, tl.max(scores, 1))
         shrink = tl.exp(highest - higher)
@@ -209,8 +209,8 @@ def attend_step(  # type: ignore[no-untyped-def]
         total = total * shrink + tl.sum(weights, 1)
         value = tl.load(values + place[:, None] * values_column + at[None, :], mask=is_read, other=0.0)
         read = tl.dot(weights.to(value.dtype), value, input_precision="ieee")
-        weighed = weighed * shrink[:, None] + read
+        weighted = weighted * shrink[:, None] + read
         highest = higher
     out += slot * out_slot + group * out_group
-    result = (weighed / total[:, None]).to(out.dtype.element_ty)
+    result = (weighted / total[:, None]).to(out.dtype.element_ty)
     tl.store(out + head[:, None] * out_head + at[None, :], result, mask=is_used)

@@ -15,6 +15,8 @@ from typing import Any
 import msgspec
 
 from assay.backends.hf.backend import HfBackend
+from assay.backends.hf.compile_timing import watch_compilations
+from assay.backends.hf.compiled_programs import prepare_kernels
 from assay.backends.hf.loaded_model import LoadedModel
 from assay.backends.hf.loading import inspect_passed_model
 from assay.backends.hf.weight_hash import hash_weights
@@ -161,7 +163,10 @@ class PassedModelBackend(HfBackend):
             self._before = _State(self._model)
             self._model.eval()
             with measuring("load"):
+                prepare_kernels(self._device)
                 self._loaded = inspect_passed_model(self._model, self._name)
+                if self._loaded.has_kernels:
+                    watch_compilations()
         return self._loaded
 
     def close(self) -> None:

@@ -313,7 +313,8 @@ def _find_packing_problem(loaded: LoadedModel) -> str | None:
             pass
         scoring.drain()
     except Exception as trouble:  # noqa: BLE001 (a model's own code may raise anything; the plain way remains)
-        return f"it does not support a custom mask ({type(trouble).__name__}: {trouble})".splitlines()[0]
+        what = "a kernel failed" if loaded.shares else "it does not support a custom mask"
+        return f"{what} ({type(trouble).__name__}: {trouble})".splitlines()[0]
     worst = _distance(plain, [row.logprobs for row in rows])
     tolerance = _FP32_TOLERANCE
     if loaded.model.dtype != torch.float32:

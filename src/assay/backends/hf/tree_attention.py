@@ -72,7 +72,7 @@ def find_blocks(ends: Any, tile: Tile) -> BlockTables:
 
     n_tokens = len(ends)
     n_keys = -(-n_tokens // tile.keys)
-    # No token sees those after the last one.
+    # Keys after the last token are visible to none of them.
     by_block = torch.nn.functional.pad(ends, (0, n_keys * tile.keys - n_tokens)).view(n_keys, tile.keys)
     keys_begin = torch.arange(n_keys) * tile.keys
     begin = torch.arange(0, n_tokens, tile.queries)[:, None]
@@ -100,6 +100,8 @@ def attend_trees(
     for part in (keys, values, prefix_keys, prefix_values):
         if (part.shape[1], part.shape[3]) != (keys.shape[1], size):
             raise ValueError(f"keys or values of another size ({part.shape[1]} x {part.shape[3]})")
+    if not all(part.stride(3) == 1 for part in (query, keys, values, prefix_keys, prefix_values)):
+        raise ValueError("the numbers of a head are not adjacent in memory")
     width = max(16, round_up_to_power(size))
     tile = choose_tile(width, query.dtype.itemsize, find_fast_memory(query.device))
     tables = trees.build_tables(tile)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import threading
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ import torch
 os.environ.setdefault("TRITON_INTERPRET", "1")
 pytest.importorskip("triton", reason="Triton is installed with torch for GPUs, and by the extra dev")
 
+from assay.backends.hf import fused_pieces, fused_rotations
 from assay.backends.hf.cache_readers import DecodingWay
 from assay.backends.hf.decoding_trial import _measure_distance
 from assay.backends.hf.fused_kernels import gate, normalize, rotate
@@ -111,10 +114,8 @@ def test_rows_with_faster_pieces_give_the_plain_logits(family: str) -> None:
 )
 def test_pieces_are_replaced_where_they_fit(family: str, replaced: dict[str, int]) -> None:
     pieces = FusedPieces(make_model(family).model, merges=True)
-    counts: dict[str, int] = {}
-    for one in pieces._replacements:
-        name = type(one.owner).__name__ if one.name == "forward" else one.name
-        counts[name] = counts.get(name, 0) + 1
+    counts = Counter(type(one.owner).__name__ for one in pieces._replacements)
+    counts.update([fused_rotations.ROTATION] * len(pieces._rotations))
     assert counts == replaced
 
 
@@ -133,7 +134,6 @@ def test_a_model_is_its_own_again_after_the_block() -> None:
         assert modeling_llama.apply_rotary_pos_emb is own
         assert all("forward" not in vars(module) for module in loaded.model.modules())
         assert torch.equal(loaded.model(ids).logits, before)
-    assert all(merged._latest is None for merged in pieces._projections)
 
 
 def test_weights_keep_their_values_and_become_views_of_one_tensor() -> None:
@@ -172,7 +172,9 @@ def test_projections_that_are_not_plain_stay_separate(kind: str) -> None:
                 linear.register_forward_hook(lambda _module, _given, out: out)
             else:
                 linear.to(torch.float64)
-    assert not FusedPieces(loaded.model, merges=True)._projections
+    assert not any(
+        isinstance(one.owner, torch.nn.Linear) for one in FusedPieces(loaded.model, merges=True)._replacements
+    )
 
 
 @pytest.mark.parametrize("family", ["llama", "qwen3", "gemma", "olmo2"])
@@ -181,3 +183,84 @@ def test_half_precision_is_rounded_where_the_model_rounds(family: str) -> None:
     plain = _measure_distance(loaded, DecodingWay(splits=True), DirectSteps())
     loaded.pieces = FusedPieces(loaded.model, merges=True)
     assert _measure_distance(loaded, DecodingWay(splits=True), DirectSteps()) < 1.2 * plain + 1e-3
+
+
+def test_results_are_released_when_all_projections_have_read_theirs() -> None:
+    """The activations of all layers together would not fit into memory."""
+    loaded = make_model("gemma")
+    latest = []
+    merged = list(fused_pieces._merge_projections(loaded.model))
+    assert len(merged) == 4
+    for one in merged:
+        states = torch.randn(2, 3, 32)
+        results = [replacement.function(states) for replacement in one.replacements()]
+        own = [replacement.owner(states) for replacement in one.replacements()]
+        assert all(torch.allclose(a, b, atol=1e-5) for a, b in zip(results, own, strict=True))
+        latest.append(one._latest)
+    assert latest == [None] * 4
+
+
+def test_shared_weights_are_merged_once() -> None:
+    model = make_model("llama").model
+    first, second = model.model.layers
+    second.self_attn.q_proj.weight = first.self_attn.q_proj.weight
+    assert len(list(fused_pieces._merge_projections(model))) == 3
+
+
+def test_a_model_is_its_own_again_after_an_interrupt() -> None:
+    from transformers.models.llama import modeling_llama
+
+    loaded, own = make_model("llama"), modeling_llama.apply_rotary_pos_emb
+    pieces = FusedPieces(loaded.model, merges=True)
+
+    class Interrupting:
+        def __setattr__(self, name: str, value: Any) -> None:
+            raise KeyboardInterrupt
+
+    pieces._replacements.insert(3, fused_pieces.Replacement(Interrupting(), lambda states: states))
+    with pytest.raises(KeyboardInterrupt), pieces.using():
+        pass
+    assert all("forward" not in vars(module) for module in loaded.model.modules())
+    assert modeling_llama.apply_rotary_pos_emb is own
+
+
+def test_other_threads_and_training_get_the_familys_own_rotation() -> None:
+    from transformers.models.llama import modeling_llama
+
+    own = modeling_llama.apply_rotary_pos_emb
+    given = [torch.randn(2, 2, 1, 8), torch.randn(2, 2, 1, 8), torch.randn(2, 1, 8), torch.randn(2, 1, 8)]
+    launched: list[str] = []
+
+    def rotate_elsewhere() -> None:
+        with torch.inference_mode():
+            modeling_llama.apply_rotary_pos_emb(*given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fused_rotations, "rotate", lambda *_: launched.append("kernel"))
+        with fused_rotations.using_rotations(frozenset([modeling_llama])):
+            with fused_rotations.using_rotations(frozenset([modeling_llama])):
+                pass
+            modeling_llama.apply_rotary_pos_emb(*given)  # not in inference mode
+            thread = threading.Thread(target=rotate_elsewhere)
+            thread.start()
+            thread.join()
+            assert not launched
+            with torch.inference_mode():
+                modeling_llama.apply_rotary_pos_emb(*given)
+            assert launched == ["kernel"]
+    assert modeling_llama.apply_rotary_pos_emb is own
+
+
+def test_each_layers_own_activation_decides() -> None:
+    model = make_model("llama").model
+    model.model.layers[1].mlp.act_fn = torch.nn.GELU()
+    pieces = FusedPieces(model, merges=True)
+    replaced = [one.owner for one in pieces._replacements]
+    assert model.model.layers[0].mlp in replaced
+    assert model.model.layers[1].mlp not in replaced
+
+
+def test_a_part_that_gives_no_numbers_is_not_used() -> None:
+    ones = torch.ones(3)
+    assert fused_pieces._measure(lambda x: (x, x), lambda x: (x, x * torch.nan), ones) == float("inf")
+    assert fused_pieces._measure(lambda x: x, lambda x, more: x, ones) == float("inf")
