@@ -66,11 +66,11 @@ def _find_problem(loaded: LoadedModel, way: DecodingWay, steps: StepRunner) -> s
     import torch
 
     try:
-        worst, tolerance = _measure_distance(loaded, way, steps), _FP32_TOLERANCE
-        if loaded.model.dtype != torch.float32:
+        worst = _measure_distance(loaded, way, steps)
+        tolerance = _FP32_TOLERANCE if loaded.model.dtype == torch.float32 else _HALF_TOLERANCE
+        if worst > tolerance and loaded.model.dtype != torch.float32:
             # In half precision, no way gives exactly the plain logits: compare with the simplest way.
-            simplest = _measure_distance(loaded, DecodingWay(), DirectSteps())
-            tolerance = max(_HALF_TOLERANCE, _TIMES_SIMPLEST * simplest)
+            tolerance = _TIMES_SIMPLEST * _measure_distance(loaded, DecodingWay(), DirectSteps())
     except Exception as trouble:  # noqa: BLE001 (kernels and a model's own code may raise anything)
         return f"{type(trouble).__name__}: {trouble}".splitlines()[0]
     if not math.isfinite(worst) or worst > tolerance:
