@@ -170,17 +170,19 @@ class PendingLogprobs:
 
     wanted: Sequence[BatchReads] = ()
     order: Any = None
-    """The reads of all runs, numbered consecutively, in the order of computation."""
+    """The reads of all runs, numbered consecutively, in the order of computation; None: nothing is read."""
     logprobs: Any = None
     is_top: Any = None
     span: DeviceSpan | None = None
-    """The computation, which may be in progress; None: nothing was requested."""
+    """The computation, which may be in progress; None: nothing was computed."""
 
     def settle(self) -> float:
         """Write the results into the rows; waits for the device. Return how long the device computed."""
         if self.span is None:
             return 0.0
         seconds = self.span.wait()
+        if self.order is None:
+            return seconds
         back = self.order.argsort()
         logprobs, is_top = self.logprobs[back].tolist(), self.is_top[back].tolist()
         at = 0

@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol
 
 from assay.backends.hf import shared_attention
 from assay.backends.hf.batching import Budget
+from assay.backends.hf.device_timing import DeviceSpan
 from assay.backends.hf.fused_pieces import FusedPieces
 from assay.backends.hf.likelihood import PendingLogprobs, Row, Rows, compute_rows
 from assay.backends.hf.loaded_model import LoadedModel
@@ -170,11 +171,14 @@ class PackedScoring:
 
     def _prefix(self, group: Group, rows: Sequence[Row]) -> SharedPrefix:
         began, known = time.perf_counter(), self._prefixes.n_read
+        span = DeviceSpan(self._loaded.device)
         prefix = self._prefixes.get(self._loaded, group.prefix, group.prefix_reads, rows)
+        span.end()
         seconds = time.perf_counter() - began
         if self._prefixes.n_read > known:
             self._counters.forward_tokens += self._prefixes.n_read - known
-            self._counters.time_device(seconds)
+            # A GPU may only begin to compute it: how long it took is known later.
+            self._pending.add((), PendingLogprobs(span=span), began)
         for _, _, row, _ in group.prefix_reads:
             rows[row].seconds += seconds / len(group.prefix_reads)
         return prefix
