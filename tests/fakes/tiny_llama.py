@@ -8,7 +8,7 @@ from assay.backends.hf.loaded_model import LoadedModel
 
 
 def tiny_llama(vocab_size: int) -> LoadedModel:
-    """Return the model as the engine holds it; the weights are the same each time."""
+    """Return the model as the loader returns it; the weights are the same each time."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 

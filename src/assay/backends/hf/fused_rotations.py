@@ -56,8 +56,10 @@ def _choose(owner: Any, own: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(own)
     def rotate_fast(query: Any, key: Any, cos: Any, sin: Any, *more: Any, **options: Any) -> Any:
-        is_asked = owner in _in_use.get() and torch.is_inference_mode_enabled()
-        fits = is_asked and not more and not options and query.dim() == 4 and cos.shape[1:] == query.shape[2:]
+        is_in_use = owner in _in_use.get() and torch.is_inference_mode_enabled()
+        fits = (
+            is_in_use and not more and not options and query.dim() == 4 and cos.shape[1:] == query.shape[2:]
+        )
         # Families that keep the angles in fp32 round elsewhere.
         fits = fits and len(cos) in (1, len(query)) and cos.dtype == query.dtype
         fits = fits and cos.stride() == sin.stride()

@@ -34,7 +34,7 @@ from assay.core.shared_prefix import count_shared_prefix
 
 PREFIX_CHUNK = 1024
 GPU_PREFIX_CHUNK = 4096
-"""A prefix is read in pieces of this many tokens, so that its mask stays small."""
+"""A prefix is read in pieces of this many tokens: its mask, or its activations on a GPU, must stay small."""
 LEAST_BLOCK = 96
 """Subtrees are attended to together up to this many tokens."""
 

@@ -128,7 +128,7 @@ class SlotCache:
         next_columns = self._columns[:slots]
         self._next_columns = (next_columns + self._n_before)[:, None, None, None]
         at = torch.arange(-self._n_before, columns, device=self._device)
-        # A GPU's attention reads a mask whose rows begin at multiples of `MASK_ALIGNMENT` numbers.
+        # torch's attention on a GPU reads a mask whose rows begin at multiples of `MASK_ALIGNMENT` numbers.
         width = -(-len(at) // MASK_ALIGNMENT) * MASK_ALIGNMENT
         mask = torch.zeros((slots, width), dtype=self._dtype, device=self._device)[:, : len(at)]
         mask.masked_fill_(at > next_columns[:, None], torch.finfo(self._dtype).min)

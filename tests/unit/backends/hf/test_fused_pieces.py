@@ -264,3 +264,13 @@ def test_a_part_that_gives_no_numbers_is_not_used() -> None:
     ones = torch.ones(3)
     assert fused_pieces._measure(lambda x: (x, x), lambda x: (x, x * torch.nan), ones) == float("inf")
     assert fused_pieces._measure(lambda x: x, lambda x, more: x, ones) == float("inf")
+
+
+def test_results_of_another_input_are_not_used() -> None:
+    """As in a model that reads only some of the projections, or that stops in between."""
+    merged = next(fused_pieces._merge_projections(make_model("llama").model))
+    query, key, value = merged.replacements()
+    first, second = torch.randn(2, 3, 32), torch.randn(2, 3, 32)
+    query.function(first)
+    for projection in (key, value, query):
+        assert torch.allclose(projection.function(second), projection.owner(second), atol=1e-5)
