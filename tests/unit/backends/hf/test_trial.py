@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 
 from assay.backends.hf import packed_forward, row_scoring
+from assay.backends.hf.batching import Budget
 from assay.backends.hf.loaded_model import LoadedModel
+from assay.backends.hf.packed_forward import SharedPrefixCache
 from assay.backends.hf.prefix_tree import plan_lanes
 from assay.backends.hf.row_scoring import prepare_packing
+from assay.backends.hf.work_counters import Counters
 from fakes.tiny_llama import tiny_llama
 
 VOCAB = 97
@@ -66,3 +69,26 @@ def test_what_packing_gets_wrong_is_found_out(monkeypatch: pytest.MonkeyPatch, f
 def test_numbers_that_are_not_finite_are_a_difference() -> None:
     assert row_scoring._distance([[0.0, 1.0]], [[0.0, 1.5]]) == 0.5
     assert row_scoring._distance([[0.0, 1.0, 2.0]], [[0.0, float("nan"), 2.0]]) == float("inf")
+
+
+def test_the_devices_time_includes_that_of_shared_prefixes(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Span:
+        """A span of the device's clock."""
+
+        def __init__(self, _device: Any) -> None: ...
+
+        def end(self) -> None: ...
+
+        def wait(self) -> float:
+            return 100.0
+
+    loaded, counters = tiny_llama(VOCAB), Counters()
+    assert prepare_packing(loaded).packs
+    monkeypatch.setattr(row_scoring, "DeviceSpan", Span)
+    scoring = row_scoring.PackedScoring(
+        loaded, Budget(256), counters, SharedPrefixCache(1 << 20), row_scoring._CANARY_LANE, least_saving=1
+    )
+    for _ in scoring.run(row_scoring._canary(VOCAB)):
+        pass
+    scoring.drain()
+    assert 100 < counters.device_seconds < 200
